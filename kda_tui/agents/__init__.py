@@ -1,0 +1,1 @@
+"""Players: they propose source text and ask for evaluations; they judge nothing."""

@@ -1,0 +1,1 @@
+"""The judge: compile, launch, check, time, compare. It knows no agent and promotes nothing."""

@@ -1,0 +1,1 @@
+"""Devices that kernels run on, behind one interface."""

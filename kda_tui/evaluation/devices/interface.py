@@ -1,0 +1,169 @@
+"""What the judge asks of a device. ``cpu`` and ``cuda`` implement it; nothing else may launch a kernel.
+
+A *child* is one process that holds compiled programs, buffers and a clock. It never sees the
+reference, a tolerance or a verdict. The judge owns the meaning of every buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kda_tui.evaluation.verdict import CompileReport
+from kda_tui.record.contract import Contract
+from kda_tui.record.launch_plan import LaunchPlan
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFacts:
+    """Names usable in expressions (sm_count, l2_bytes, ...) and peaks for floors, in B/s and FLOP/s."""
+
+    name: str
+    kind: str  # cpu | cuda
+    uuid: str = ""
+    driver: str = ""
+    cc: str = ""
+    sm_count: int = 1
+    l2_bytes: int = 0
+    warp_size: int = 32
+    max_shared_bytes: int = 49152
+    peak_bandwidth: float | None = None
+    peak_flops: Mapping[str, float] = field(default_factory=dict)
+    launch_floor_us: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class BufferSpec:
+    """A buffer in the child, surrounded by guard bands of ``guard`` bytes on each side."""
+
+    name: str
+    nbytes: int
+    align: int = 256
+    guard: int = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class BufferRef:
+    name: str
+    byte_offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarValue:
+    dtype: str
+    value: float | int
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMapValue:
+    """A TMA descriptor to encode over ``buffer``; sizes resolved, strides in bytes."""
+
+    buffer: str
+    dtype: str
+    dims: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    element_strides: tuple[int, ...]
+    swizzle: str
+    interleave: str
+    l2_promotion: str
+    oob: str
+
+
+ArgValue = BufferRef | ScalarValue | TensorMapValue
+
+
+@dataclass(frozen=True, slots=True)
+class KernelStep:
+    unit: str
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    args: tuple[ArgValue, ...]
+    shared_bytes: int = 0
+    cluster: tuple[int, int, int] | None = None
+    cooperative: bool = False
+    pdl: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MemsetStep:
+    buffer: str
+    value: int
+    nbytes: int
+
+
+ResolvedStep = KernelStep | MemsetStep
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One call of a candidate: untimed restores first (dst, src), then the timed steps."""
+
+    steps: tuple[ResolvedStep, ...]
+    restore: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchReport:
+    """How launches ended. ``status``: ok | launch_error | timeout | out_of_memory | crashed | infrastructure_error."""
+
+    status: str
+    text: str = ""
+    samples_us: tuple[float, ...] = ()
+    voided: int = 0  # samples dropped as host-bound
+    clock_mhz: float | None = None
+    child_dead: bool = False
+
+
+class Child(Protocol):
+    """A live child process. After any status but ``ok`` with ``child_dead`` it must be closed."""
+
+    def load(self, arm: str, report: CompileReport, plan: LaunchPlan) -> LaunchReport:
+        """Load the binaries of one arm ("candidate", "incumbent", "incumbent2", "baseline")."""
+        ...
+
+    def allocate(self, buffers: Sequence[BufferSpec]) -> LaunchReport:
+        """Add buffers; order of allocation is the caller's."""
+        ...
+
+    def release(self) -> None:
+        """Drop every buffer, keep the programs."""
+        ...
+
+    def view(self, name: str) -> NDArray[np.uint8]:
+        """The judge's own writable view of a buffer's bytes (host copy semantics on a GPU: see put/get)."""
+        ...
+
+    def guards(self, name: str) -> NDArray[np.uint8]:
+        """The guard bytes before and after a buffer, concatenated."""
+        ...
+
+    def run(self, arm: str, launches: Sequence[Launch], timeout_s: float) -> LaunchReport:
+        """Run launches once each, in order, untimed; wait for the end."""
+        ...
+
+    def time(self, arm: str, launches: Sequence[Launch], flush: bool, timeout_s: float) -> LaunchReport:
+        """Time each launch on its own (``samples_us`` in order)."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Device(Protocol):
+    facts: DeviceFacts
+
+    def compile(self, folder: Path, plan: LaunchPlan, contract: Contract, cache: Path) -> CompileReport:
+        """Compile every unit of the plan in ``folder``; never raises for the candidate's faults."""
+        ...
+
+    def start_child(self, scratch: Path) -> Child: ...
+
+    def describe(self) -> Mapping[str, Any]:
+        """What run_started and doctor show."""
+        ...

@@ -1,0 +1,1 @@
+"""Profiles: collecting them with ncu, reading them anywhere, hotspots and roofline."""

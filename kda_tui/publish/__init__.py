@@ -1,0 +1,1 @@
+"""What leaves a workspace: reports, reproduction packs, exchange formats."""

@@ -1,0 +1,1 @@
+"""Finding, pinning and reading Agent Skills (the skills themselves live in /skills)."""

@@ -1,0 +1,1 @@
+"""The screen: a window on the record. It reads files, drops decisions, and runs nothing."""

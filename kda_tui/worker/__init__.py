@@ -1,0 +1,1 @@
+"""The loop: phases, gates, budget, decisions, child processes, detaching."""
