@@ -1,0 +1,67 @@
+"""Which workspace and which candidate the words on the command line mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from kda_tui.record.paths import Workspace
+from kda_tui.record.snapshot import Snapshot
+from kda_tui.text import UserError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def workspace_argument(command: Command) -> Command:
+    """Adds the optional argument WORKSPACE; pass it to :func:`find_workspace`."""
+    return click.argument("workspace", required=False, type=click.Path(path_type=Path))(command)
+
+
+def workspace_option(command: Command) -> Command:
+    """Adds ``-C WORKSPACE`` for commands whose arguments are taken; pass it to :func:`find_workspace`."""
+    return click.option(
+        "-C",
+        "--workspace",
+        type=click.Path(path_type=Path),
+        help="The workspace. Default: the current folder.",
+    )(command)
+
+
+def json_option(command: Command) -> Command:
+    """Adds ``--json``: the same facts for a program."""
+    return click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")(command)
+
+
+def find_workspace(given: Path | None) -> Workspace:
+    """The workspace named by the command, else by ``kda -C``, else the current folder."""
+    context = click.get_current_context(silent=True)
+    root = given or (context.obj if context is not None else None) or Path()
+    root = root.expanduser().absolute()
+    if not root.is_dir():
+        raise UserError(f"{root}: there is no such folder")
+    ws = Workspace(root.resolve())
+    if not ws.contract.is_file() and not ws.runs.is_dir():
+        raise UserError(f"{root}: no workspace (no contract.toml); name one, or make one with kda new")
+    return ws
+
+
+def read(ws: Workspace) -> Snapshot:
+    """Everything the record says, read to its end."""
+    from kda_tui.record.reader import Reader
+
+    return Reader(ws.root, read_only=True).settle()
+
+
+def find_candidate(snap: Snapshot, word: str) -> str:
+    """The candidate that a word means: its id, or its number without zeros (``3`` or ``c3``)."""
+    if word in snap.candidates:
+        return word
+    digits = word.removeprefix("c")
+    if digits.isdecimal() and (full := f"c{int(digits):04d}") in snap.candidates:
+        return full
+    known = list(snap.candidates)
+    shown = ", ".join(known[-5:]) if known else "none yet"
+    raise UserError(f"there is no candidate {word} in {snap.workspace}; the newest are {shown}")
