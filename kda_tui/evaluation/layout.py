@@ -1,0 +1,138 @@
+"""Where the elements of a tensor lie in its storage: shape, strides and offset with numbers filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kda_tui.evaluation.dtypes import item_bytes, storage_dtype
+from kda_tui.expressions import ExpressionError, evaluate
+from kda_tui.record.contract import Contract, TensorSpec, WorkloadSpec
+from kda_tui.text import UserError
+
+Names = Mapping[str, int | float | str]
+
+
+class LayoutError(UserError):
+    """A tensor of the contract has no sensible place in memory for some workload."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorLayout:
+    """Strides and offset count elements; ``nbytes`` is the whole storage, holes included."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    nbytes: int
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def dense(self) -> bool:
+        """The elements fill the storage in row-major order."""
+        return self.offset == 0 and self.size * item_bytes(self.dtype) == self.nbytes and self._row_major
+
+    @property
+    def _row_major(self) -> bool:
+        expected = 1
+        for length, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if length > 1 and stride != expected:
+                return False
+            expected *= length
+        return True
+
+    def elements(self, storage: NDArray[np.uint8]) -> NDArray[Any]:
+        """The tensor's elements as bits, a view into ``storage`` (a contiguous byte array)."""
+        typed = storage.view(storage_dtype(self.dtype))
+        if self.dense:
+            return typed.reshape(self.shape)
+        step = typed.itemsize
+        return np.lib.stride_tricks.as_strided(
+            typed[self.offset :], self.shape, tuple(s * step for s in self.strides), writeable=True
+        )
+
+    def covered(self) -> NDArray[np.bool_] | None:
+        """Which bytes of the storage belong to an element; None = all of them."""
+        if self.dense:
+            return None
+        item = item_bytes(self.dtype)
+        marks = np.zeros(self.nbytes // item, dtype=np.bool_)
+        view = np.lib.stride_tricks.as_strided(marks[self.offset :], self.shape, self.strides)
+        view[...] = True
+        return np.repeat(marks, item)
+
+
+def contract_names(contract: Contract, workload: WorkloadSpec) -> dict[str, int | float | str]:
+    """What expressions of the contract may use: axes, params that are numbers, and scalars."""
+    names: dict[str, int | float | str] = {
+        k: v for k, v in workload.params.items() if isinstance(v, int | float | str)
+    }
+    names.update(workload.axes)
+    names.update(scalar_values(contract, workload))
+    return names
+
+
+def scalar_values(contract: Contract, workload: WorkloadSpec) -> dict[str, int | float]:
+    """The value of every scalar: of the workload, else of its axis, else its own."""
+    values: dict[str, int | float] = {}
+    for scalar in contract.scalars:
+        if scalar.name in workload.scalars:
+            values[scalar.name] = workload.scalars[scalar.name]
+        elif scalar.axis is not None:
+            values[scalar.name] = workload.axes[scalar.axis]
+        elif scalar.value is not None:
+            values[scalar.name] = scalar.value
+        else:
+            raise LayoutError(
+                f"contract.toml: scalar {scalar.name!r} has no value for workload {workload.id!r}: "
+                "give it value, axis, or scalars in the workload"
+            )
+    return values
+
+
+def layout_of(spec: TensorSpec, names: Names) -> TensorLayout:
+    """Fill in the numbers of one tensor. Raises LayoutError naming tensor and what is wrong."""
+    where = f"contract.toml: tensor {spec.name!r}"
+    try:
+        shape = tuple(evaluate(e, names) for e in spec.shape)
+        offset = evaluate(spec.offset, names)
+        strides = (
+            _row_major_strides(shape)
+            if spec.strides is None
+            else tuple(evaluate(e, names) for e in spec.strides)
+        )
+    except ExpressionError as error:
+        raise LayoutError(f"{where}: {error}") from error
+    if any(n < 1 for n in shape):
+        raise LayoutError(f"{where}: shape {list(shape)} has no elements")
+    if len(strides) != len(shape) or any(s < 0 for s in strides) or offset < 0:
+        raise LayoutError(f"{where}: needs one stride >= 0 per axis and an offset >= 0, got {list(strides)}")
+    if spec.role != "in" and any(s == 0 and n > 1 for s, n in zip(strides, shape, strict=True)):
+        raise LayoutError(f"{where}: an output cannot have stride 0: its elements would overlap")
+    last = offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    nbytes = (last + 1) * item_bytes(spec.dtype)
+    return TensorLayout(spec.name, spec.dtype, shape, strides, offset, nbytes)
+
+
+def layouts(contract: Contract, workload: WorkloadSpec) -> dict[str, TensorLayout]:
+    """The layout of every tensor of the contract for one workload, by name."""
+    names = contract_names(contract, workload)
+    return {spec.name: layout_of(spec, names) for spec in contract.tensors}
+
+
+def _row_major_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides: list[int] = []
+    step = 1
+    for length in reversed(shape):
+        strides.append(step)
+        step *= length
+    return tuple(reversed(strides))
