@@ -67,7 +67,8 @@ def encode(values: Array, dtype: str) -> Array:
     if dtype == "bfloat16":
         return _to_bfloat16(values)
     if dtype == "bool":
-        return (np.asarray(values) != 0).astype(np.uint8)
+        truth: NDArray[np.uint8] = (np.asarray(values) != 0).astype(np.uint8)
+        return truth
     if dtype == "fp4x2":
         nibbles = _nearest(np.asarray(values, np.float64), _table("fp4"))
         packed: Array = (nibbles[..., 0::2] | (nibbles[..., 1::2] << 4)).astype(np.uint8)
@@ -95,11 +96,9 @@ def decode(stored: Array, dtype: str) -> Array:
     if dtype == "fp4x2":
         pair = np.stack((stored & 15, stored >> 4), axis=-1)
         both = pair.reshape(*stored.shape[:-1], 2 * stored.shape[-1]) if stored.ndim else pair
-        values: Array = _table("fp4").by_bits[both]
-        return values
+        return _table("fp4").by_bits[both]
     if dtype in ("fp8_e4m3", "fp8_e5m2"):
-        values = _table(dtype).by_bits[stored]
-        return values
+        return _table(dtype).by_bits[stored]
     if dtype == "e8m0":
         exponent = stored.astype(np.int32) - 127
         return np.where(stored == 255, np.nan, np.ldexp(1.0, exponent))

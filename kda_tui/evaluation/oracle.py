@@ -1,0 +1,231 @@
+"""The oracle: reference.py, run in the judge's process and never in a child's, and what it expects."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import traceback
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kda_tui.evaluation.dtypes import Array, encode, is_float
+from kda_tui.evaluation.inputs import CaseKey, GeneratorFunction, InputSet, logical_shape, make_inputs
+from kda_tui.evaluation.layout import TensorLayout, scalar_values
+from kda_tui.record.contract import Contract, TensorSpec, WorkloadSpec
+from kda_tui.text import UserError
+
+OUTPUT_ROLES = ("out", "inout", "state")
+CACHE_BYTES = 512 << 20
+
+
+class OracleError(UserError):
+    """reference.py cannot be loaded, fails, or returns something that the contract does not describe."""
+
+
+class NotANumber(OracleError):
+    """The reference is NaN somewhere, and the contract forbids NaN."""
+
+
+class Reference:
+    """reference.py of a workspace: reference(inputs, scalars), and optionally inputs() and facts()."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise OracleError(f"{path}: cannot be read ({error.strerror}): a contract needs one") from error
+        self.sha256 = hashlib.sha256(data).hexdigest()
+        self._module = self._load()
+        if not callable(getattr(self._module, "reference", None)):
+            raise OracleError(f"{path.name}: needs a function reference(inputs, scalars) -> outputs")
+
+    def _load(self) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(f"kda_reference_{self.sha256[:16]}", self.path)
+        if spec is None or spec.loader is None:
+            raise OracleError(f"{self.path}: is not a Python file")
+        module = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            raise OracleError(self._explain("cannot be loaded", error)) from error
+        return module
+
+    def _explain(self, what: str, error: Exception) -> str:
+        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(self.path)]
+        if isinstance(error, SyntaxError) and error.filename == str(self.path):
+            lines = [error.lineno]
+        where = f"{self.path.name}:{lines[-1]}" if lines else self.path.name
+        return f"{where}: {what}: {type(error).__name__}: {error}"
+
+    @property
+    def generator(self) -> GeneratorFunction | None:
+        return getattr(self._module, "inputs", None)
+
+    def facts(self, inputs: Mapping[str, Array]) -> dict[str, int]:
+        """Numbers for the cost expressions that depend on the inputs (nnz, total_kv)."""
+        function: Callable[[Mapping[str, Array]], Mapping[str, int]] | None = getattr(
+            self._module, "facts", None
+        )
+        if function is None:
+            raise OracleError(f"{self.path.name}: cost.facts = true needs a function facts(inputs) -> dict")
+        try:
+            return {str(k): int(v) for k, v in function(inputs).items()}
+        except Exception as error:
+            raise OracleError(self._explain("facts() failed", error)) from error
+
+    def __call__(self, inputs: Mapping[str, Array], scalars: Mapping[str, Any]) -> Any:
+        try:
+            return self._module.reference(inputs, scalars)
+        except Exception as error:
+            raise OracleError(self._explain("reference() failed", error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """One output: float64 ``values``, or ``bits`` where the contract wants exactness; ``valid`` None = all."""
+
+    layout: TensorLayout
+    values: Array | None
+    bits: Array | None
+    valid: NDArray[np.bool_] | None
+
+    @property
+    def nbytes(self) -> int:
+        return sum(a.nbytes for a in (self.values, self.bits, self.valid) if a is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Inputs and, for each judged call of a chain (just call 0 when steps = 1), the expected outputs."""
+
+    key: CaseKey
+    inputs: InputSet
+    expected: Mapping[int, Mapping[str, Expected]]
+
+    @property
+    def nbytes(self) -> int:
+        outputs = sum(e.nbytes for call in self.expected.values() for e in call.values())
+        return self.inputs.nbytes + outputs
+
+
+def judged_calls(steps: int) -> tuple[int, ...]:
+    """First, middle and last call of a chain."""
+    return tuple(sorted({0, steps // 2, steps - 1}))
+
+
+class Oracle:
+    """Cases by key, kept while they fit in ``cache_bytes``; the least recently used go first."""
+
+    def __init__(self, contract: Contract, root: Path, cache_bytes: int = CACHE_BYTES) -> None:
+        self.contract = contract
+        self.root = root
+        self.reference = Reference(root / "reference.py")
+        self.outputs = tuple(t for t in contract.tensors if t.role in OUTPUT_ROLES)
+        self._limit = cache_bytes
+        self._cases: OrderedDict[tuple[str, CaseKey], Case] = OrderedDict()
+        self._held = 0
+
+    def case(self, workload: WorkloadSpec, key: CaseKey) -> Case:
+        """Inputs and expectation. Raises InputError, OracleError, or NotANumber for a probe out of range."""
+        name = (repr(sorted(workload.axes.items())), key)
+        found = self._cases.get(name)
+        if found is not None:
+            self._cases.move_to_end(name)
+            return found
+        inputs = make_inputs(self.contract, workload, key, self.reference.generator, self.root)
+        case = Case(key, inputs, self._expect(workload, inputs))
+        self._cases[name] = case
+        self._held += case.nbytes
+        while self._held > self._limit and len(self._cases) > 1:
+            _, old = self._cases.popitem(last=False)
+            self._held -= old.nbytes
+        return case
+
+    def _expect(self, workload: WorkloadSpec, inputs: InputSet) -> Mapping[int, Mapping[str, Expected]]:
+        scalars = {**workload.params, **workload.axes, **scalar_values(self.contract, workload)}
+        steps = self.contract.benchmark.steps
+        wanted = judged_calls(steps)
+        values = inputs.values()
+        expected: dict[int, Mapping[str, Expected]] = {}
+        for call in range(steps):
+            outputs = self._named(self.reference(values, scalars))
+            if call in wanted:
+                expected[call] = {
+                    spec.name: self._expected(spec, inputs.layouts[spec.name], outputs, workload)
+                    for spec in self.outputs
+                }
+            if call + 1 < steps:
+                values = inputs.values()
+                for spec in self.outputs:
+                    if spec.role != "out":
+                        values[spec.name] = np.array(outputs[spec.name])
+        return expected
+
+    def _named(self, returned: Any) -> dict[str, Any]:
+        """What reference() returned, by output name: a mapping, a tuple in contract order, or one array."""
+        if isinstance(returned, Mapping):
+            named = dict(returned)
+        elif isinstance(returned, tuple | list):
+            named = {spec.name: value for spec, value in zip(self.outputs, returned, strict=False)}
+        else:
+            named = {self.outputs[0].name: returned}
+        missing = [spec.name for spec in self.outputs if spec.name not in named]
+        if missing:
+            raise OracleError(f"reference.py: reference() returned no {', '.join(map(repr, missing))}")
+        return {name: _on_host(value) for name, value in named.items()}
+
+    def _expected(
+        self, spec: TensorSpec, layout: TensorLayout, outputs: Mapping[str, Any], workload: WorkloadSpec
+    ) -> Expected:
+        values = np.asarray(outputs[spec.name])
+        shape = logical_shape(layout)
+        where = f"reference.py: output {spec.name!r} for workload {workload.id!r}"
+        if values.shape != shape:
+            raise OracleError(f"{where} has shape {list(values.shape)}, the contract says {list(shape)}")
+        if values.dtype.kind not in "fiubc":
+            raise OracleError(f"{where} has type {values.dtype}, which is not a number")
+        valid = self._valid(spec, outputs, shape, where)
+        check = spec.check
+        forbids_nan = check is None or check.nan == "forbid"
+        if forbids_nan and is_float(spec.dtype):
+            judged = values if valid is None else values[valid]
+            if np.isnan(judged).any():
+                raise NotANumber(f"{where} is NaN somewhere: set check.nan = 'match' if that is meant")
+        if check is not None and check.exact:
+            return Expected(layout, None, encode(values, spec.dtype), _of_storage(valid, spec.dtype))
+        kind = np.complex128 if values.dtype.kind == "c" else np.float64
+        return Expected(layout, values.astype(kind), None, valid)
+
+    def _valid(
+        self, spec: TensorSpec, outputs: Mapping[str, Any], shape: tuple[int, ...], where: str
+    ) -> NDArray[np.bool_] | None:
+        if spec.valid == "all":
+            return None
+        name = f"{spec.name}_valid"
+        if name not in outputs:
+            raise OracleError(
+                f"{where} has valid = 'mask': reference() must also return {name!r}, a bool array"
+            )
+        mask = np.asarray(outputs[name])
+        try:
+            return np.broadcast_to(mask.astype(np.bool_), shape)
+        except ValueError as error:
+            raise OracleError(f"{where}: the mask has shape {list(mask.shape)}, not {list(shape)}") from error
+
+
+def _of_storage(valid: NDArray[np.bool_] | None, dtype: str) -> NDArray[np.bool_] | None:
+    """A mask over values as one over stored elements: a pair counts when either half does."""
+    return valid if valid is None or dtype != "fp4x2" else valid[..., 0::2] | valid[..., 1::2]
+
+
+def _on_host(value: Any) -> Any:
+    """A torch tensor, on whatever device, as a NumPy array; anything else as it is."""
+    return value.detach().cpu().numpy() if hasattr(value, "detach") else value
