@@ -1,0 +1,185 @@
+"""The child process: cubins, buffers, a stream and events. It knows no reference and no verdict.
+
+Requests are JSON lines on stdin, replies JSON lines on the descriptor given as the first argument.
+Nothing else reaches that descriptor: stdout goes to the log.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pycuda.driver as pycuda
+
+from kda_tui.evaluation.devices.cuda.build import symbols
+from kda_tui.evaluation.devices.cuda.clock import Clock, Supervisor
+from kda_tui.evaluation.devices.cuda.driver import CudaFault
+from kda_tui.evaluation.devices.cuda.launch import (
+    ArgumentError,
+    Function,
+    Prepared,
+    get_function,
+    load_module,
+    prepare,
+)
+from kda_tui.evaluation.devices.cuda.wire import launches_from_json
+from kda_tui.evaluation.devices.interface import Launch
+
+
+class ChildState:
+    """Everything that the child holds. Addresses are of this process."""
+
+    def __init__(self, supervisor_cubin: Path, ordinal: int) -> None:
+        pycuda.init()
+        self.context = pycuda.Device(ordinal).retain_primary_context()
+        self.context.push()
+        self.stream = pycuda.Stream()
+        self.supervisor = Supervisor(supervisor_cubin.read_bytes(), self.stream.handle)
+        self.clock = Clock(self.supervisor, self.stream)
+        self.functions: dict[str, dict[tuple[str, str], Function]] = {}
+        self.modules: list[Any] = []
+        self.chunks: list[Any] = []
+        self.address: dict[str, int] = {}
+        self.size: dict[str, int] = {}
+
+    def load(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Load an arm's cubins. ``kernels`` lists (unit, kernel) pairs that its plan launches."""
+        found: dict[tuple[str, str], Function] = {}
+        for unit, path in request["binaries"].items():
+            module = load_module(Path(path).read_bytes())
+            self.modules.append(module)
+            names = symbols(path)
+            for owner, kernel in request["kernels"]:
+                if owner == unit:
+                    found[unit, kernel] = get_function(module, names.get(kernel, kernel), kernel)
+        self.functions[request["arm"]] = found
+        return {"status": "ok"}
+
+    def allocate(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """One arena for the buffers of a request; replies with its IPC handle and offsets."""
+        total, offsets = 0, {}
+        for name, nbytes, align, guard in request["buffers"]:
+            total = _up(total + guard, max(align, 256))
+            offsets[name] = total
+            total = _up(total + nbytes + guard, 256)
+        chunk = pycuda.mem_alloc(max(total, 256))
+        self.chunks.append(chunk)
+        base = int(chunk)
+        for name, nbytes, _, _ in request["buffers"]:
+            self.address[name] = base + offsets[name]
+            self.size[name] = nbytes
+        try:
+            handle = bytes(pycuda.mem_get_ipc_handle(chunk)).hex()
+        except pycuda.Error as error:
+            return {
+                "status": "ok",
+                "handle": "",
+                "why": str(error),
+                "offsets": offsets,
+                "total": total,
+                "base": base,
+            }
+        return {"status": "ok", "handle": handle, "offsets": offsets, "total": total}
+
+    def release(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        del request
+        self.context.synchronize()
+        for chunk in self.chunks:
+            chunk.free()
+        self.chunks.clear()
+        self.address.clear()
+        self.size.clear()
+        return {"status": "ok"}
+
+    def _prepared(self, arm: str, launches: list[Launch]) -> list[tuple[list[Prepared], Launch]]:
+        functions = self.functions[arm]
+        handle = self.stream.handle
+        return [([prepare(s, functions, self.address, handle) for s in one.steps], one) for one in launches]
+
+    def _restore(self, launch: Launch) -> None:
+        for target, source in launch.restore:
+            count = min(self.size[target], self.size[source])
+            pycuda.memcpy_dtod_async(self.address[target], self.address[source], count, self.stream)
+
+    def run(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        for steps, launch in self._prepared(request["arm"], launches_from_json(request["launches"])):
+            self._restore(launch)
+            for step in steps:
+                step.run()
+        self.stream.synchronize()
+        return {"status": "ok"}
+
+    def time(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        prepared = self._prepared(request["arm"], launches_from_json(request["launches"]))
+        return self.clock.time(prepared, self._restore, bool(request["flush"]))
+
+    def copy_out(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Host copy of arena bytes into a file, where IPC is missing."""
+        import numpy as np
+
+        room = np.empty(request["nbytes"], np.uint8)
+        pycuda.memcpy_dtoh(room, request["at"])
+        room.tofile(request["path"])
+        return {"status": "ok"}
+
+    def copy_in(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        import numpy as np
+
+        pycuda.memcpy_htod(request["at"], np.fromfile(request["path"], np.uint8))
+        return {"status": "ok"}
+
+
+def _up(value: int, align: int) -> int:
+    return (value + align - 1) // align * align
+
+
+def answer(state: ChildState, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Serve one request; a fault of the device is a status, with the text that a person needs."""
+    calls: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+        "load": state.load,
+        "allocate": state.allocate,
+        "release": state.release,
+        "run": state.run,
+        "time": state.time,
+        "copy_out": state.copy_out,
+        "copy_in": state.copy_in,
+    }
+    try:
+        return calls[request["op"]](request)
+    except CudaFault as fault:
+        return {"status": fault.status, "text": str(fault), "child_dead": fault.sticky}
+    except ArgumentError as error:
+        return {"status": "launch_error", "text": str(error)}
+    except pycuda.MemoryError as error:
+        return {"status": "out_of_memory", "text": f"out of device memory ({error})"}
+    except pycuda.Error as error:  # synchronise reports what a kernel did: the context is dead
+        text = str(error)
+        return {
+            "status": "timeout" if "timed out" in text else "launch_error",
+            "text": text,
+            "child_dead": True,
+        }
+
+
+def main() -> None:
+    reply = os.fdopen(int(sys.argv[1]), "w", buffering=1)
+    state = ChildState(Path(sys.argv[2]), int(sys.argv[3]))
+    reply.write(json.dumps({"status": "ok", "ready": True}) + "\n")
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request["op"] == "close":
+            break
+        found = answer(state, request)
+        reply.write(json.dumps(found) + "\n")
+        if found.get("child_dead"):
+            break
+    # a primary context left on the stack makes PyCUDA abort at exit; a dead one cannot be left cleanly
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

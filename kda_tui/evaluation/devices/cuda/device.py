@@ -1,0 +1,137 @@
+"""The ``cuda`` device: facts of one GPU, compiling, and children that launch on it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kda_tui.evaluation.devices.cuda import compilers
+from kda_tui.evaluation.devices.cuda.build import build
+from kda_tui.evaluation.devices.interface import DeviceFacts
+from kda_tui.evaluation.verdict import CompileReport
+from kda_tui.record.contract import Contract
+from kda_tui.record.launch_plan import LaunchPlan
+from kda_tui.text import UserError
+
+# Datasheet peaks by name: bandwidth in B/s, dense FLOP/s by dtype. They bound the possible; targets are
+# measured. H100 SXM and H200: NVIDIA Hopper datasheets; B200: NVIDIA Blackwell datasheet (dense).
+_PEAKS: dict[str, tuple[float, dict[str, float]]] = {
+    "H200": (4.8e12, {"float32": 67e12, "tf32": 494e12, "float16": 989e12, "bfloat16": 989e12, "fp8_e4m3": 1979e12}),
+    "H100": (3.35e12, {"float32": 67e12, "tf32": 494e12, "float16": 989e12, "bfloat16": 989e12, "fp8_e4m3": 1979e12}),
+    "B200": (8.0e12, {"float32": 80e12, "tf32": 1.1e15, "float16": 2.25e15, "bfloat16": 2.25e15, "fp8_e4m3": 4.5e15}),
+    "A100": (2.04e12, {"float32": 19.5e12, "tf32": 156e12, "float16": 312e12, "bfloat16": 312e12}),
+}  # fmt: skip
+
+
+def visible_ordinal() -> int:
+    """The GPU to use: the first that CUDA_VISIBLE_DEVICES leaves visible."""
+    return int(os.environ.get("KDA_GPU", "0"))
+
+
+def driver_or_reason() -> str:
+    """ "" when a GPU can be used, else one line that says why not."""
+    try:
+        import pycuda.driver as pycuda
+    except ImportError as error:
+        return (
+            f"PyCUDA cannot be imported ({error}); install kda-tui[cuda] on a machine with an NVIDIA driver"
+        )
+    try:
+        pycuda.init()
+        count = pycuda.Device.count()
+    except pycuda.Error as error:
+        return f"the NVIDIA driver does not answer ({error})"
+    return "" if count else "no GPU is visible (CUDA_VISIBLE_DEVICES?)"
+
+
+class CudaDevice:
+    """One GPU. The judge's context is made on the first child, never at construction."""
+
+    def __init__(self, ordinal: int | None = None) -> None:
+        reason = driver_or_reason()
+        if reason:
+            raise UserError(f"device cuda: {reason}; 'kda doctor' shows more")
+        self.ordinal = visible_ordinal() if ordinal is None else ordinal
+        self.facts = _facts(self.ordinal)
+        self._context: Any = None
+
+    def compile(self, folder: Path, plan: LaunchPlan, contract: Contract, cache: Path) -> CompileReport:
+        return build(folder, plan, contract, cache, compilers.device_arch(self.facts.cc))
+
+    def start_child(self, scratch: Path) -> Any:
+        from kda_tui.evaluation.devices.cuda.parent import CudaChild
+
+        return CudaChild(self, scratch)
+
+    def context(self, scratch: Path) -> Any:
+        """The judge's own context on this GPU."""
+        from kda_tui.evaluation.devices.cuda.arena import JudgeContext
+
+        if self._context is None:
+            self._context = JudgeContext(self.ordinal, self.supervisor_cubin(scratch))
+        return self._context
+
+    def supervisor_cubin(self, cache: Path) -> Path:
+        """The supervisor's kernels, compiled once per source, compiler and architecture."""
+        source = Path(__file__).with_name("supervisor.cu")
+        arch = compilers.device_arch(self.facts.cc)
+        version = compilers.nvrtc_version() or compilers.nvcc_version()
+        key = hashlib.sha256(source.read_bytes() + f"{arch} {version}".encode()).hexdigest()[:24]
+        target = cache / "cuda" / f"supervisor-{key}.cubin"
+        if not target.is_file():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            built = (
+                compilers.compile_nvrtc(source, arch, [], [])
+                if compilers.nvrtc_version()
+                else compilers.compile_nvcc(source, arch, [], [], 120.0, target.parent)
+            )
+            if not built.cubin:
+                raise UserError(f"device cuda: the supervisor's kernels do not compile: {built.log[:400]}")
+            part = target.with_suffix(f".{os.getpid()}")
+            part.write_bytes(built.cubin)
+            part.replace(target)
+        return target
+
+    def describe(self) -> Mapping[str, Any]:
+        return {
+            "name": self.facts.name,
+            "uuid": self.facts.uuid,
+            "driver": self.facts.driver,
+            "cc": self.facts.cc,
+            "arch": compilers.device_arch(self.facts.cc),
+            "sm_count": self.facts.sm_count,
+            "l2_bytes": self.facts.l2_bytes,
+            "compiler": f"nvrtc {compilers.nvrtc_version()}"
+            if compilers.nvrtc_version()
+            else f"nvcc {compilers.nvcc_version()}",
+        }
+
+
+def _facts(ordinal: int) -> DeviceFacts:
+    import pycuda.driver as pycuda
+    from cuda.bindings import driver as cu
+
+    device = pycuda.Device(ordinal)
+    get, kind = device.get_attribute, pycuda.device_attribute
+    name = device.name()
+    bandwidth, flops = next((p for n, p in _PEAKS.items() if n in name), (None, {}))
+    version = pycuda.get_driver_version()
+    _, raw = cu.cuDeviceGetUuid(ordinal)
+    major, minor = device.compute_capability()
+    return DeviceFacts(
+        name=name,
+        kind="cuda",
+        uuid=f"GPU-{bytes(raw.bytes).hex()}",
+        driver=f"{version // 1000}.{version % 1000 // 10}",
+        cc=f"{major}.{minor}",
+        sm_count=get(kind.MULTIPROCESSOR_COUNT),
+        l2_bytes=get(kind.L2_CACHE_SIZE),
+        warp_size=get(kind.WARP_SIZE),
+        max_shared_bytes=get(kind.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+        peak_bandwidth=bandwidth,
+        peak_flops=flops,
+        launch_floor_us=1.0,
+    )
