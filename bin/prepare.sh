@@ -61,10 +61,9 @@ find_python() {
 }
 
 has_compiler() {
-    for name in "${CXX:-}" g++ clang++ c++; do
-        # CXX may carry options, hence no quotes at its use.
-        if [ -n "$name" ] && printf '#include <cmath>\nint main() { return 0; }\n' |
-            $name -x c++ -fsyntax-only - >/dev/null 2>&1; then
+    for name in ${KDA_CXX:-g++ clang++}; do
+        if printf '#include <cmath>\nint main() { return 0; }\n' |
+            "$name" -x c++ -fsyntax-only - >/dev/null 2>&1; then
             return 0
         fi
     done
@@ -146,7 +145,11 @@ prepare() {
     unset PYTHONHOME
     choose_folders
     is_recent "$python" || make_environment
-    has_compiler || extras=${extras:+$extras,}compiler
+    if ! has_compiler; then
+        extras=${extras:+$extras,}compiler
+        KDA_CXX=zig
+        export KDA_CXX
+    fi
     # One line per installation: the project file's checksum, the checkout, and the extras.
     line="$(cksum <"$root/pyproject.toml") $root [$extras]"
     if [ -f "$stamp" ] && grep -qxF "$line" "$stamp"; then

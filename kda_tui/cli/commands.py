@@ -67,7 +67,9 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     },
 }
 
-ENTRIES: Mapping[str, Entry] = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
+ENTRIES: Mapping[str, Entry] = {
+    name: entry for section in SECTIONS.values() for name, entry in section.items()
+}
 
 
 class LazyGroup(click.Group):

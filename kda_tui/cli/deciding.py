@@ -21,7 +21,9 @@ DECIDABLE = ("plan", "promotion", "end")
 @click.option("--sha", default="", help="Approve the plan only if its sha256 starts with this.")
 @workspace_option
 @decision_options
-def approve_command(what: str | None, sha: str, workspace: Path | None, reason: str, wait: float, as_json: bool) -> int:
+def approve_command(
+    what: str | None, sha: str, workspace: Path | None, reason: str, wait: float, as_json: bool
+) -> int:
     """Approve what waits: `plan`, a candidate's promotion, a gate by its id, or the only thing that waits."""
     from kda_tui.record.inbox import new_decision
 
@@ -30,7 +32,9 @@ def approve_command(what: str | None, sha: str, workspace: Path | None, reason: 
     gate = _waiting(snap, what)
     if gate.kind == "plan":
         target = {"gate": gate.id, "plan_rev": gate.target.get("plan_rev")}
-        decision = new_decision("approve_plan", target=target, expect={"plan_sha": sha or gate.sha}, reason=reason)
+        decision = new_decision(
+            "approve_plan", target=target, expect={"plan_sha": sha or gate.sha}, reason=reason
+        )
     elif gate.kind == "promotion":
         target = {"gate": gate.id, "cand": gate.target.get("cand")}
         decision = new_decision("approve_promotion", target=target, expect=_seen(snap, gate), reason=reason)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from kda_tui.record.state_folder import state_folder
+
+__all__ = ["cache_folder", "config_folder", "data_folder", "state_folder"]
+
 
 def _folder(variable: str, default: str) -> Path:
     base = os.environ.get(variable, "")
-    return (Path(base) if os.path.isabs(base) else Path.home() / default) / "kda"  # noqa: PTH117
-
-
-def state_folder() -> Path:
-    """Error reports and what a run keeps outside its workspace."""
-    return _folder("XDG_STATE_HOME", ".local/state")
+    return (Path(base) if base.startswith("/") else Path.home() / default) / "kda"
 
 
 def data_folder() -> Path:

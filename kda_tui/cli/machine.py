@@ -37,14 +37,18 @@ class Fact:
 
 def facts() -> Iterator[Fact]:
     """Everything, in the order in which a person would read it."""
-    yield Fact("kda", "ok", f"{__version__}, Python {platform.python_version()} at {sys.executable}", needed=True)
+    yield Fact(
+        "kda", "ok", f"{__version__}, Python {platform.python_version()} at {sys.executable}", needed=True
+    )
     yield compiler()
     yield gpu()
     yield driver()
     yield package("pycuda", "pycuda", GPU_EXTRA)
     yield nvrtc()
     yield tool("nvcc", ("nvcc", "--version"), "optional: NVRTC compiles where it is installed")
-    yield tool("ncu", ("ncu", "--version"), "install Nsight Compute (it comes with the CUDA toolkit) to profile")
+    yield tool(
+        "ncu", ("ncu", "--version"), "install Nsight Compute (it comes with the CUDA toolkit) to profile"
+    )
     yield ncu_permission()
     yield package("ncu-report", "ncu_report", "pip install 'kda-tui[profile]' to read .ncu-rep files")
     yield tool("compute-sanitizer", ("compute-sanitizer", "--version"), "it comes with the CUDA toolkit")
@@ -61,7 +65,9 @@ def facts() -> Iterator[Fact]:
 def _output(*command: str) -> str | None:
     """What a command prints, or None when it is absent or fails."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=10, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=10, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None
@@ -71,24 +77,27 @@ def compiler() -> Fact:
     from kda_tui.evaluation.devices.cpu.compiler import find_compiler
     from kda_tui.text import UserError
 
-    mend = "apt install g++ (or clang), or pip install 'kda-tui[compiler]'"
-    if platform.machine() not in ("x86_64", "AMD64"):
-        return Fact("compiler", "missing", f"the cpu device runs on x86-64, not {platform.machine()}", needed=True)
     try:
         found = find_compiler()
     except UserError as error:
-        return Fact("compiler", "missing", str(error), mend, needed=True)
-    return Fact("compiler", "ok", f"{found.version} ({' '.join(found.command)})", needed=True)
+        return Fact(
+            "compiler", "missing", str(error), "pip install 'kda-tui[compiler]' brings one", needed=True
+        )
+    return Fact("compiler", "ok", f"{found.title} ({' '.join(found.command)})", needed=True)
 
 
 def gpu() -> Fact:
     listed = _output("nvidia-smi", "-L")
     if listed:
-        names = [line.split(": ", 1)[-1].split(" (UUID")[0] for line in listed.splitlines() if "UUID: GPU" in line]
+        names = [
+            line.split(": ", 1)[-1].split(" (UUID")[0] for line in listed.splitlines() if "UUID: GPU" in line
+        ]
         return Fact("gpu", "ok", f"{len(names)}: {', '.join(names)}")
     if shutil.which("nvidia-smi"):
         return Fact("gpu", "missing", "nvidia-smi shows none", "check the driver: nvidia-smi")
-    return Fact("gpu", "missing", "no nvidia-smi; the cpu device needs no GPU", "install the NVIDIA driver to use one")
+    return Fact(
+        "gpu", "missing", "no nvidia-smi; the cpu device needs no GPU", "install the NVIDIA driver to use one"
+    )
 
 
 def driver() -> Fact:
@@ -98,7 +107,9 @@ def driver() -> Fact:
     try:
         return Fact("driver", "ok", DRIVER.read_text().splitlines()[0].removeprefix("NVRM version: "))
     except (OSError, IndexError):
-        return Fact("driver", "missing", "no NVIDIA driver is loaded", "install the NVIDIA driver to use a GPU")
+        return Fact(
+            "driver", "missing", "no NVIDIA driver is loaded", "install the NVIDIA driver to use a GPU"
+        )
 
 
 def package(name: str, module: str, mend: str) -> Fact:
@@ -131,7 +142,9 @@ def tool(name: str, command: tuple[str, ...], mend: str) -> Fact:
     if path is None:
         return Fact(name, "missing", "not on the PATH", mend)
     lines = [line for line in (_output(*command) or "").splitlines() if any(c.isdigit() for c in line)]
-    version = next((line for line in lines if "ersion" in line or "release" in line), lines[-1] if lines else "")
+    version = next(
+        (line for line in lines if "ersion" in line or "release" in line), lines[-1] if lines else ""
+    )
     return Fact(name, "ok", f"{version.strip()} ({path})" if version else path)
 
 
@@ -141,7 +154,9 @@ def ncu_permission(parameters: Path = PARAMETERS) -> Fact:
         lines = parameters.read_text().splitlines()
     except OSError:
         return Fact("ncu counters", "unknown", "no NVIDIA driver to ask")
-    value = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("RmProfilingAdminOnly:")), "")
+    value = next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("RmProfilingAdminOnly:")), ""
+    )
     if value == "0":
         return Fact("ncu counters", "ok", "open to every user")
     if value == "1" and os.geteuid() == 0:
@@ -157,7 +172,9 @@ def api_key() -> Fact:
     found = [name for name in API_KEYS if os.environ.get(name)]
     if found:
         return Fact("api key", "ok", f"{found[0]} is set")
-    return Fact("api key", "missing", "no ANTHROPIC_API_KEY", "export it for --agent anthropic; the tuner needs none")
+    return Fact(
+        "api key", "missing", "no ANTHROPIC_API_KEY", "export it for --agent anthropic; the tuner needs none"
+    )
 
 
 def terminal() -> Fact:
@@ -165,7 +182,9 @@ def terminal() -> Fact:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return Fact("terminal", "unknown", f"not run in one (TERM={term or 'unset'})")
     if term in ("", "dumb"):
-        return Fact("terminal", "missing", f"TERM={term or 'unset'}", "set TERM, or use kda watch and kda status")
+        return Fact(
+            "terminal", "missing", f"TERM={term or 'unset'}", "set TERM, or use kda watch and kda status"
+        )
     size = shutil.get_terminal_size()
     if "NO_COLOR" in os.environ:
         colours = "no colours (NO_COLOR)"
@@ -202,7 +221,9 @@ def writable(name: str, folder: Path, executable: bool = False) -> Fact:
     existing = next(p for p in (folder, *folder.parents) if p.exists())
     variable = f"XDG_{name.upper()}_HOME"
     try:
-        with tempfile.NamedTemporaryFile("w", dir=existing, prefix=".kda-", suffix=".sh", delete=False) as probe:
+        with tempfile.NamedTemporaryFile(
+            "w", dir=existing, prefix=".kda-", suffix=".sh", delete=False
+        ) as probe:
             probe.write("#!/bin/sh\nexit 0\n")
     except OSError as error:
         return Fact(name, "missing", f"{folder}: {error.strerror}", f"set {variable}", needed=True)
@@ -213,7 +234,9 @@ def writable(name: str, folder: Path, executable: bool = False) -> Fact:
     finally:
         path.unlink(missing_ok=True)
     if not runs:
-        return Fact(name, "missing", f"{folder}: on a file system mounted noexec", f"set {variable}", needed=True)
+        return Fact(
+            name, "missing", f"{folder}: on a file system mounted noexec", f"set {variable}", needed=True
+        )
     return Fact(name, "ok", str(folder), needed=True)
 
 

@@ -47,7 +47,10 @@ def table(rows: Sequence[Sequence[object]], right: Iterable[int] = ()) -> str:
     to_right = frozenset(right)
     lines = []
     for row in cells:
-        line = [c.rjust(w) if i in to_right else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
+        line = [
+            c.rjust(w) if i in to_right else c.ljust(w)
+            for i, (c, w) in enumerate(zip(row, widths, strict=True))
+        ]
         lines.append("  ".join(line).rstrip())
     return "\n".join(lines)
 

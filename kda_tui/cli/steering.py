@@ -29,7 +29,9 @@ def _on_run(kind: str, help: str) -> click.Command:
 
 
 pause_command = _on_run("pause", "Hold the run: what is measured now is finished, nothing new starts.")
-resume_command = _on_run("resume", "Go on after a hold. (A worker that is gone is started by kda run --resume.)")
+resume_command = _on_run(
+    "resume", "Go on after a hold. (A worker that is gone is started by kda run --resume.)"
+)
 
 
 @click.command("end")
@@ -70,7 +72,9 @@ def answer_command(
     waiting = [g for g in read(ws).gates if g.kind == "question"]
     if not question and len(waiting) != 1:
         names = ", ".join(str(g.target.get("question") or g.id) for g in waiting)
-        raise UserError(f"{len(waiting)} questions wait; name one with -q: {names}" if waiting else "no question waits")
+        raise UserError(
+            f"{len(waiting)} questions wait; name one with -q: {names}" if waiting else "no question waits"
+        )
     target = {"question": question or str(waiting[0].target.get("question") or waiting[0].id)}
     return deliver(ws, new_decision("answer", target=target, text=text, reason=reason), wait, as_json)
 
@@ -80,17 +84,23 @@ def answer_command(
 @click.argument("value", type=click.FloatRange(min=0))
 @workspace_option
 @decision_options
-def budget_command(axis: str, value: float, workspace: Path | None, reason: str, wait: float, as_json: bool) -> int:
+def budget_command(
+    axis: str, value: float, workspace: Path | None, reason: str, wait: float, as_json: bool
+) -> int:
     """Set the budget of AXIS to VALUE. What was used stays used."""
     from kda_tui.record.inbox import new_decision
 
     amount = {"axis": axis, "value": int(value) if value.is_integer() else value}
-    return deliver(find_workspace(workspace), new_decision("set_budget", amount=amount, reason=reason), wait, as_json)
+    return deliver(
+        find_workspace(workspace), new_decision("set_budget", amount=amount, reason=reason), wait, as_json
+    )
 
 
 @click.command("submit")
 @click.argument("source", type=click.Path(path_type=Path))
-@click.option("--from", "origin", default="", help="The candidate that this one comes from: its launch plan is used.")
+@click.option(
+    "--from", "origin", default="", help="The candidate that this one comes from: its launch plan is used."
+)
 @click.option("-t", "--text", default="", help="The hypothesis, in a sentence.")
 @workspace_option
 @decision_options
@@ -110,7 +120,9 @@ def submit_command(
     if "launch.toml" not in files:
         beside = source.parent / "launch.toml"
         if not beside.is_file():
-            raise UserError(f"{source}: there is no launch.toml beside it; write one, or take a parent's with --from c0001")
+            raise UserError(
+                f"{source}: there is no launch.toml beside it; write one, or take a parent's with --from c0001"
+            )
         files["launch.toml"] = _text(beside)
     decision = new_decision("submit", target=target, text=text, reason=reason)
     return deliver(ws, replace(decision, extra={**decision.extra, "files": files}), wait, as_json)

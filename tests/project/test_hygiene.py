@@ -32,7 +32,7 @@ def test_no_source_file_is_too_long() -> None:
     assert long == {}
 
 
-@pytest.mark.parametrize("word", ["TODO", "FIXME", "XXX", "NotImplementedError", "breakpoint("])
+@pytest.mark.parametrize("word", ["TODO", "FIXME", "XXX", "raise NotImplementedError", "breakpoint("])
 def test_nothing_is_left_unfinished(word: str) -> None:
     assert [str(p.relative_to(ROOT)) for p in SOURCES if word in p.read_text()] == []
 
@@ -50,7 +50,7 @@ def test_no_path_of_a_developers_machine() -> None:
 
 
 def test_every_room_says_what_it_is() -> None:
-    rooms = [p for p in (ROOT / "kda_tui").rglob("__init__.py")]
+    rooms = list((ROOT / "kda_tui").rglob("__init__.py"))
     assert [str(p) for p in rooms if '"""' not in p.read_text()] == []
 
 

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted([*(ROOT / "bin").iterdir(), ROOT / ".ci" / "run"])
 SHELLS = [shell for shell in ("sh", "dash", "bash", "busybox") if shutil.which(shell)]
-TOOLS = "sh dirname cksum grep mkdir rm chmod ls cat sed uname env".split()
+TOOLS = ["sh", "dirname", "cksum", "grep", "mkdir", "rm", "chmod", "ls", "cat", "sed", "uname", "env"]
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -105,7 +105,9 @@ def test_a_python_that_is_too_old_or_does_not_run_is_passed_over(checkout: Path,
     assert "no Python 3.11 or newer" in done.stderr
 
 
-def test_a_folder_that_is_no_virtual_environment_is_left_alone(checkout: Path, bare: Path, tmp_path: Path) -> None:
+def test_a_folder_that_is_no_virtual_environment_is_left_alone(
+    checkout: Path, bare: Path, tmp_path: Path
+) -> None:
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "thesis.tex").write_text("years of work")
@@ -140,7 +142,9 @@ def test_the_second_time_nothing_is_installed(checkout: Path, bare: Path, tmp_pa
     assert "-m pip install" in log.read_text()
 
 
-def test_without_a_compiler_zig_is_installed_and_announced(checkout: Path, bare: Path, tmp_path: Path) -> None:
+def test_without_a_compiler_zig_is_installed_and_announced(
+    checkout: Path, bare: Path, tmp_path: Path
+) -> None:
     log = tmp_path / "log"
     fake_environment(checkout, log)
     done = prepare(checkout, bare)
@@ -187,7 +191,9 @@ def test_what_cannot_be_written_goes_to_the_checkout(checkout: Path, bare: Path,
     [("demo", "sh bin/demo"), ("test", "sh bin/test"), ("lint", "sh bin/lint"), ("bench", "sh bin/bench")],
 )
 def test_make_targets_call_the_scripts(target: str, line: str) -> None:
-    done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, env={**os.environ})
+    done = subprocess.run(
+        ["make", "-n", target], cwd=ROOT, capture_output=True, text=True, env={**os.environ}
+    )
     assert done.returncode == 0, done.stderr
     assert line in done.stdout
 

@@ -1,0 +1,87 @@
+"""Starting a worker, and the screen."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from kda_tui.cli.entry import Unavailable
+from kda_tui.cli.output import print_json, say
+from kda_tui.cli.target import find_workspace, json_option, workspace_argument
+from kda_tui.text import UserError
+
+
+@click.command("run")
+@workspace_argument
+@click.option("--agent", default="tuner", show_default=True, help="Who proposes candidates.")
+@click.option("--model", default="", help="The agent's model, where it has one.")
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), help="Default: the contract's device.")
+@click.option(
+    "--yes",
+    type=click.Choice(["plan", "promotion"]),
+    multiple=True,
+    help="Open this gate by rule, without a person; recorded as such. May be given twice.",
+)
+@click.option("--resume", is_flag=True, help="Go on with the last run, whose worker is gone.")
+@click.option("--max-candidates", type=click.IntRange(min=1), help="Stop after this many candidates.")
+@click.option("--foreground", is_flag=True, help="Stay in the foreground until the run ends.")
+@json_option
+def run_command(
+    workspace: Path | None,
+    agent: str,
+    model: str,
+    device: str | None,
+    yes: tuple[str, ...],
+    resume: bool,
+    max_candidates: int | None,
+    foreground: bool,
+    as_json: bool,
+) -> int:
+    """Start a worker on WORKSPACE. It runs on its own: closing the terminal or the screen changes nothing."""
+    from kda_tui.worker.start import RunOptions, run_foreground, start_detached
+
+    ws = find_workspace(workspace)
+    options = RunOptions(
+        agent=agent, device=device, yes=yes, resume=resume, model=model, max_candidates=max_candidates
+    )
+    if foreground:
+        run_foreground(ws, options)
+        return 0
+    pid = start_detached(ws, options)
+    if as_json:
+        print_json({"workspace": ws.root, "pid": pid, "run": (ws.run_names() or [""])[-1]})
+    else:
+        say(f"a worker runs on {ws.root} (pid {pid}); kda open {ws.root} shows it")
+    return 0
+
+
+@click.command("open")
+@workspace_argument
+@click.option("--read-only", is_flag=True, help="Look only: no decision can be sent, nothing is written.")
+def open_command(workspace: Path | None, read_only: bool) -> int:
+    """Open the screen on WORKSPACE. Leaving it (q) changes nothing for the run."""
+    root = find_workspace(workspace).root
+    require_terminal(f"kda status {root} and kda watch {root} print the same facts")
+    open_screen(root, read_only)
+    return 0
+
+
+def require_terminal(instead: str) -> None:
+    """Raises :class:`Unavailable` where no screen can be shown; ``instead`` says what to do."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Unavailable(f"the screen needs a terminal; {instead}")
+    if os.environ.get("TERM", "") in ("", "dumb"):
+        raise Unavailable(f"TERM={os.environ.get('TERM') or 'unset'} cannot show the screen; {instead}")
+
+
+def open_screen(root: Path, read_only: bool = False) -> None:
+    """Show the screen until the person leaves it."""
+    from kda_tui.tui.app import run_app
+
+    try:
+        run_app(root, read_only=read_only)
+    except OSError as error:
+        raise UserError(f"{root}: the screen stopped: {error}") from error
