@@ -1,0 +1,94 @@
+#include "module.hpp"
+
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "crash.hpp"
+
+namespace kda {
+namespace {
+
+bool contains(const dl_phdr_info& info, const void* address) {
+    const auto a = reinterpret_cast<uintptr_t>(address);
+    for (int i = 0; i < info.dlpi_phnum; i++) {
+        const ElfW(Phdr)& h = info.dlpi_phdr[i];
+        const uintptr_t begin = info.dlpi_addr + h.p_vaddr;
+        if (h.p_type == PT_LOAD && a >= begin && a < begin + h.p_memsz) return true;
+    }
+    return false;
+}
+
+struct Search {
+    const void* address;
+    dl_phdr_info found;
+    bool ok;
+};
+
+int look(dl_phdr_info* info, size_t, void* context) {
+    auto* search = static_cast<Search*>(context);
+    if (!contains(*info, search->address)) return 0;
+    search->found = *info;
+    search->ok = true;
+    return 1;
+}
+
+dl_phdr_info find(const void* address) {
+    Search search{address, {}, false};
+    dl_iterate_phdr(look, &search);
+    if (!search.ok) stop("infrastructure: a loaded program cannot be found in memory");
+    return search.found;
+}
+
+}  // namespace
+
+Module::Module(const void* symbol) : base_(static_cast<const char*>(symbol)) {
+    const dl_phdr_info info = find(symbol);
+    uintptr_t sealed_end = 0;  // what the loader made read-only after relocation
+    for (int i = 0; i < info.dlpi_phnum; i++) {
+        const ElfW(Phdr)& h = info.dlpi_phdr[i];
+        if (h.p_type == PT_GNU_RELRO) sealed_end = (info.dlpi_addr + h.p_vaddr + h.p_memsz) & ~uintptr_t(4095);
+    }
+    for (int i = 0; i < info.dlpi_phnum && ranges_ < MAX_RANGES; i++) {
+        const ElfW(Phdr)& h = info.dlpi_phdr[i];
+        if (h.p_type != PT_LOAD || !(h.p_flags & PF_W)) continue;
+        uintptr_t begin = info.dlpi_addr + h.p_vaddr;
+        const uintptr_t end = begin + h.p_memsz;
+        if (begin < sealed_end && sealed_end <= end) begin = sealed_end;
+        if (begin == end) continue;
+        Range& range = range_[ranges_++];
+        range.begin = reinterpret_cast<char*>(begin);
+        range.bytes = end - begin;
+        range.saved = static_cast<char*>(malloc(range.bytes));
+        if (!range.saved) stop("out of memory: no room for a copy of the program's globals");
+        memcpy(range.saved, range.begin, range.bytes);
+    }
+}
+
+size_t Module::changed_bytes() const {
+    size_t changed = 0;
+    for (unsigned i = 0; i < ranges_; i++) {
+        const Range& r = range_[i];
+        if (memcmp(r.begin, r.saved, r.bytes) == 0) continue;
+        for (size_t k = 0; k < r.bytes; k++) changed += r.begin[k] != r.saved[k];
+    }
+    return changed;
+}
+
+void Module::reset_globals() {
+    for (unsigned i = 0; i < ranges_; i++) memcpy(range_[i].begin, range_[i].saved, range_[i].bytes);
+}
+
+void Module::reset_shared() const {
+    const dl_phdr_info info = find(base_);
+    if (!info.dlpi_tls_data) return;  // this OS thread has not used it
+    for (int i = 0; i < info.dlpi_phnum; i++) {
+        const ElfW(Phdr)& h = info.dlpi_phdr[i];
+        if (h.p_type != PT_TLS) continue;
+        char* block = static_cast<char*>(info.dlpi_tls_data);
+        memcpy(block, reinterpret_cast<const char*>(info.dlpi_addr + h.p_vaddr), h.p_filesz);
+        memset(block + h.p_filesz, 0, h.p_memsz - h.p_filesz);
+    }
+}
+
+}  // namespace kda

@@ -1,0 +1,28 @@
+// A loaded candidate: its kernels, and its writable memory as it was when loaded.
+#pragma once
+#include "../shim/kda/abi.hpp"
+
+namespace kda {
+
+struct Range {
+    char* begin;
+    size_t bytes;
+    char* saved;
+};
+
+class Module {
+  public:
+    explicit Module(const void* symbol);  // any address inside it
+
+    size_t changed_bytes() const;  // of its globals, since it was loaded
+    void reset_globals();
+    void reset_shared() const;     // the calling OS thread's static shared memory
+
+  private:
+    static constexpr unsigned MAX_RANGES = 8;
+    Range range_[MAX_RANGES];
+    unsigned ranges_ = 0;
+    const char* base_ = nullptr;
+};
+
+}  // namespace kda

@@ -1,0 +1,1 @@
+#error KDA_NOT_POSSIBLE: cooperative groups (cooperative_groups.h)

@@ -1,0 +1,2 @@
+#pragma once
+#include "kda/bfloat16.hpp"

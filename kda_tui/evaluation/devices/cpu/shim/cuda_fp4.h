@@ -1,0 +1,1 @@
+#error KDA_NOT_POSSIBLE: fp4 (cuda_fp4.h)

@@ -1,0 +1,1 @@
+#error KDA_NOT_POSSIBLE: cp.async (cuda_pipeline_primitives.h)

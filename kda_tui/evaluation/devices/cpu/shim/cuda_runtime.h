@@ -1,0 +1,2 @@
+// cuda_runtime.h: its device side is part of every candidate.
+#pragma once

@@ -1,0 +1,13 @@
+#pragma once
+#include <math.h>
+#define CUDART_INF_F INFINITY
+#define CUDART_NAN_F NAN
+#define CUDART_PI_F 3.141592654f
+#define CUDART_L2E_F 1.442695041f
+#define CUDART_LN2_F 0.693147181f
+#define CUDART_SQRT_TWO_F 1.414213562f
+#define CUDART_INF static_cast<double>(INFINITY)
+#define CUDART_NAN static_cast<double>(NAN)
+#define CUDART_PI 3.1415926535897931e+0
+#define CUDART_L2E 1.4426950408889634e+0
+#define CUDART_LN2 6.9314718055994529e-1

@@ -1,0 +1,1 @@
+#error KDA_NOT_POSSIBLE: wmma (mma.h)

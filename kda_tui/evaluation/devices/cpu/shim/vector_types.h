@@ -1,0 +1,2 @@
+// vector_types.h: its device side is part of every candidate.
+#pragma once
