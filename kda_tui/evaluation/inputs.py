@@ -13,10 +13,11 @@ from numpy.random import Generator, Philox
 from numpy.typing import NDArray
 
 from kda_tui.evaluation.dtypes import Array, decode, encode, is_float, largest
-from kda_tui.evaluation.layout import Names, TensorLayout, contract_names, layouts
+from kda_tui.evaluation.layout import Names, TensorLayout, layouts
 from kda_tui.evaluation.probes import apply_probe
 from kda_tui.expressions import ExpressionError, evaluate
 from kda_tui.record.contract import Contract, Domain, Expr, TensorSpec, WorkloadSpec
+from kda_tui.record.sizes import workload_names
 from kda_tui.text import UserError
 
 INPUT_ROLES = ("in", "inout", "state")
@@ -78,7 +79,7 @@ def make_inputs(
 
     Raises InputError naming the tensor.
     """
-    names = contract_names(contract, workload)
+    names = workload_names(contract, workload)
     where = layouts(contract, workload)
     generated = _Generated(generator, workload, key)
     storage: dict[str, NDArray[np.uint8]] = {}

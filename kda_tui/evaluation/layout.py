@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kda_tui.evaluation.dtypes import item_bytes, storage_dtype
-from kda_tui.expressions import ExpressionError, evaluate
+from kda_tui.expressions import ExpressionError, Number, evaluate
 from kda_tui.record.contract import Contract, TensorSpec, WorkloadSpec
+from kda_tui.record.sizes import tensor_shape, tensor_strides, workload_names
 from kda_tui.text import UserError
 
-Names = Mapping[str, int | float | str]
+Names = Mapping[str, Number]
 
 
 class LayoutError(UserError):
@@ -60,56 +61,28 @@ class TensorLayout:
             typed[self.offset :], self.shape, tuple(s * step for s in self.strides), writeable=True
         )
 
-    def covered(self) -> NDArray[np.bool_] | None:
-        """Which bytes of the storage belong to an element; None = all of them."""
-        if self.dense:
-            return None
+    def covered(self, marked: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        """Which bytes of the storage belong to an element, or to an element that is ``marked``."""
         item = item_bytes(self.dtype)
         marks = np.zeros(self.nbytes // item, dtype=np.bool_)
         view = np.lib.stride_tricks.as_strided(marks[self.offset :], self.shape, self.strides)
-        view[...] = True
+        view[...] = True if marked is None else marked
         return np.repeat(marks, item)
-
-
-def contract_names(contract: Contract, workload: WorkloadSpec) -> dict[str, int | float | str]:
-    """What expressions of the contract may use: axes, params that are numbers, and scalars."""
-    names: dict[str, int | float | str] = {
-        k: v for k, v in workload.params.items() if isinstance(v, int | float | str)
-    }
-    names.update(workload.axes)
-    names.update(scalar_values(contract, workload))
-    return names
 
 
 def scalar_values(contract: Contract, workload: WorkloadSpec) -> dict[str, int | float]:
     """The value of every scalar: of the workload, else of its axis, else its own."""
-    values: dict[str, int | float] = {}
-    for scalar in contract.scalars:
-        if scalar.name in workload.scalars:
-            values[scalar.name] = workload.scalars[scalar.name]
-        elif scalar.axis is not None:
-            values[scalar.name] = workload.axes[scalar.axis]
-        elif scalar.value is not None:
-            values[scalar.name] = scalar.value
-        else:
-            raise LayoutError(
-                f"contract.toml: scalar {scalar.name!r} has no value for workload {workload.id!r}: "
-                "give it value, axis, or scalars in the workload"
-            )
-    return values
+    names = workload_names(contract, workload)
+    return {scalar.name: names[scalar.name] for scalar in contract.scalars}
 
 
 def layout_of(spec: TensorSpec, names: Names) -> TensorLayout:
     """Fill in the numbers of one tensor. Raises LayoutError naming tensor and what is wrong."""
     where = f"contract.toml: tensor {spec.name!r}"
     try:
-        shape = tuple(evaluate(e, names) for e in spec.shape)
+        shape = tensor_shape(spec, names)
         offset = evaluate(spec.offset, names)
-        strides = (
-            _row_major_strides(shape)
-            if spec.strides is None
-            else tuple(evaluate(e, names) for e in spec.strides)
-        )
+        strides = tensor_strides(spec, names)
     except ExpressionError as error:
         raise LayoutError(f"{where}: {error}") from error
     if any(n < 1 for n in shape):
@@ -125,14 +98,5 @@ def layout_of(spec: TensorSpec, names: Names) -> TensorLayout:
 
 def layouts(contract: Contract, workload: WorkloadSpec) -> dict[str, TensorLayout]:
     """The layout of every tensor of the contract for one workload, by name."""
-    names = contract_names(contract, workload)
+    names = workload_names(contract, workload)
     return {spec.name: layout_of(spec, names) for spec in contract.tensors}
-
-
-def _row_major_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    strides: list[int] = []
-    step = 1
-    for length in reversed(shape):
-        strides.append(step)
-        step *= length
-    return tuple(reversed(strides))

@@ -79,7 +79,8 @@ def _wrong_elements(
         wrong = _beyond_tolerance(have, want, spec)
     if expected.valid is not None and expected.valid.shape == wrong.shape:
         wrong = wrong & expected.valid
-    return wrong
+    marks: NDArray[np.bool_] = wrong
+    return marks
 
 
 def _beyond_tolerance(have: Array, want: Array, spec: TensorSpec) -> NDArray[np.bool_]:
@@ -141,7 +142,7 @@ def _guess(
     untouched = None if evidence.poison is None else got == evidence.poison
     if untouched is not None and untouched.all():
         return "nothing was written: every element is as it was before the launch"
-    if is_float(spec.dtype) and np.isnan(have[wrong]).all() if have.shape == wrong.shape else False:
+    if is_float(spec.dtype) and have.shape == wrong.shape and np.isnan(have[wrong]).all():
         return "every wrong element is NaN"
     if untouched is not None and _share(untouched[wrong]) >= MOST:
         return "not written: " + _where(wrong)

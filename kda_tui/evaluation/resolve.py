@@ -19,7 +19,7 @@ from kda_tui.evaluation.devices.interface import (
     TensorMapValue,
 )
 from kda_tui.evaluation.dtypes import is_float, item_bytes, storage_dtype
-from kda_tui.evaluation.layout import Names, TensorLayout, contract_names, layouts, scalar_values
+from kda_tui.evaluation.layout import Names, TensorLayout, layouts, scalar_values
 from kda_tui.expressions import ExpressionError, evaluate
 from kda_tui.record.contract import Contract, Expr, WorkloadSpec
 from kda_tui.record.launch_plan import (
@@ -32,6 +32,7 @@ from kda_tui.record.launch_plan import (
     TensorMap,
     ValueArg,
 )
+from kda_tui.record.sizes import workload_names
 from kda_tui.text import UserError
 
 MAX_BLOCK_THREADS = 1024
@@ -63,7 +64,6 @@ def device_names(facts: DeviceFacts) -> dict[str, int]:
         "sm_count": facts.sm_count,
         "l2_bytes": facts.l2_bytes,
         "warp_size": facts.warp_size,
-        "max_shared_bytes": facts.max_shared_bytes,
     }
 
 
@@ -108,7 +108,7 @@ class _Scope:
         defines: dict[str, int | float | str] = {}
         for unit in reversed(plan.units):
             defines.update(unit.defines)
-        self.names: Names = {**facts, **defines, **contract_names(contract, workload)}
+        self.names: Names = {**facts, **defines, **workload_names(contract, workload)}
         self.scratch: dict[str, int] = {}
         for item in plan.scratch:
             elements = 1

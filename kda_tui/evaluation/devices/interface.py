@@ -152,6 +152,10 @@ class Child(Protocol):
         """Time each launch on its own (``samples_us`` in order)."""
         ...
 
+    def changed_globals(self, arm: str) -> int:
+        """How many bytes of an arm's module variables differ from their state when loaded."""
+        ...
+
     def close(self) -> None: ...
 
 
