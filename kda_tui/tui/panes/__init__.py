@@ -1,0 +1,1 @@
+"""The six panes of a workspace: each draws one part of a snapshot."""

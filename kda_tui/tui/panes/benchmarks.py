@@ -1,0 +1,107 @@
+"""Pane 5: per workload, the incumbent's time as a sparkline with candidates as marks, the best, the floor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from kda_tui.record.snapshot import Snapshot
+from kda_tui.tui import words
+from kda_tui.tui.line import EMPTY, Line, fit, join, plain, span
+from kda_tui.tui.panes.pane import Keyed, TextPane
+from kda_tui.tui.series import Series, SeriesBook
+from kda_tui.tui.spark import bucket_of, sparkline
+
+MARKS = "+ faster than the incumbent then, - slower, = as fast"
+
+
+class BenchmarksPane(TextPane):
+    """All times are in microseconds; a line holds one workload, so never two units."""
+
+    number = 5
+    title = "benchmarks"
+    scope = "benchmarks"
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.book = SeriesBook()
+
+    def draw(self, snapshot: Snapshot, now: float) -> None:
+        self.book.update(snapshot.bench)
+        super().draw(snapshot, now)
+
+    def layout_rows(self, snapshot: Snapshot, now: float, cells: int) -> tuple[Line, list[Keyed]]:
+        contract = snapshot.contract
+        cache = contract.benchmark.cache if contract else ""
+        cpu = contract is not None and contract.task.device == "cpu"
+        details = join(
+            [
+                plain(f"us{', ' + cache if cache else ''}"),
+                plain("cpu device", "warn") if cpu else EMPTY,
+                plain("o plots", "dim"),
+            ]
+        )
+        if not self.book.series:
+            return details, [("none", plain("nothing measured yet", "dim"))]
+        rows: list[Keyed] = []
+        name = min(16, max(len(s) for s in self.book.series))
+        for workload, series in self.book.series.items():
+            first, second = _series_lines(series, name, cells, self.app.ascii_only)
+            rows.append((f"{workload}:us", first))
+            rows.append((f"{workload}:marks", second))
+        rows.append(("legend", plain(MARKS, "dim")))
+        return details, rows
+
+
+def _series_lines(series: Series, name: int, cells: int, ascii_only: bool) -> tuple[Line, Line]:
+    """The incumbent's line and the line of marks under it."""
+    best = incumbent_line(series)
+    known = [v for v in best if math.isfinite(v)]
+    floor = f" floor {words.micros(series.floor_us)}" if math.isfinite(series.floor_us) else ""
+    now = words.micros(known[-1]) if known else "-"
+    room = max(8, cells - name - 18 - len(floor))
+    line = sparkline(best, room, ascii_only)
+    first = (
+        span(fit(series.workload, name), "bold"),
+        span(f" {words.micros(known[0]) if known else '-':>7} ", "dim"),
+        span(fit(line, min(room, max(len(line), 1))), "info"),
+        span(f" {now:>7}"),
+        span(floor, "dim"),
+    )
+    marks = candidate_marks(series, room)
+    left_out = span(f"  {series.left_out} rows not admissible" if series.left_out else "", "dim")
+    second = (span(" " * (name + 9)), *((m, _mark_style(m)) for m in marks), left_out)
+    return first, second
+
+
+def incumbent_line(series: Series) -> list[float]:
+    """What the incumbent took at each measurement; where no rival was timed, the best so far."""
+    out: list[float] = []
+    best = math.nan
+    for rival, us, ratio in zip(series.rival, series.us, series.ratio, strict=True):
+        value = rival if math.isfinite(rival) else us * ratio if math.isfinite(us * ratio) else math.nan
+        best = value if math.isfinite(value) else best if math.isfinite(best) else us
+        out.append(best)
+    return out
+
+
+def candidate_marks(series: Series, cells: int) -> str:
+    """One mark per cell: the best that a candidate reached there."""
+    marks = [" "] * min(cells, len(series.cand))
+    order = " -=+"
+    for i, (us, ratio, rival) in enumerate(zip(series.us, series.ratio, series.rival, strict=True)):
+        speed = ratio if math.isfinite(ratio) else rival / us if math.isfinite(rival) and us else math.nan
+        if not math.isfinite(speed):
+            continue
+        mark = "+" if speed > 1.005 else "-" if speed < 0.995 else "="
+        at = bucket_of(i, len(series.cand), cells)
+        if order.index(mark) > order.index(marks[at]):
+            marks[at] = mark
+    return "".join(marks)
+
+
+def _mark_style(mark: str) -> str:
+    return {"+": "good", "-": "bad", "=": "dim"}.get(mark, "")
+
+
+__all__: Sequence[str] = ("BenchmarksPane", "candidate_marks", "incumbent_line")

@@ -1,0 +1,193 @@
+"""Pane 6: where the profiled candidate spends its time, or why that is not known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kda_tui.record.paths import Workspace
+from kda_tui.record.snapshot import Snapshot
+from kda_tui.tui import words
+from kda_tui.tui.line import Line, plain, span, wrap
+from kda_tui.tui.panes.pane import Keyed, TextPane, bar
+from kda_tui.tui.source import highlight
+
+AROUND = 2  # source lines shown before and after a hot one
+PROFILES = (".ncu-rep", ".csv", ".txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    line: int
+    share: float
+    words: str
+    text: str
+    more: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The profile of one candidate as this pane shows it."""
+
+    cand: str
+    file: str = ""
+    version: str = ""
+    kernel: str = ""
+    taken: float | None = None
+    spots: tuple[Spot, ...] = ()
+    notes: tuple[str, ...] = ()
+    why_none: str = ""
+    source: tuple[str, ...] = ()
+
+
+class HotspotsPane(TextPane):
+    """Shows the selected candidate's profile, else the incumbent's."""
+
+    number = 6
+    title = "hotspots"
+    scope = "workspace"
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.cand = ""
+        self.seen: Seen | None = None
+        self._asked: object = None
+
+    def draw(self, snapshot: Snapshot, now: float) -> None:
+        cand = self._candidate(snapshot)
+        key = (
+            cand,
+            sum(1 for e in snapshot.evaluations.values() if e.op == "profile") if cand else 0,
+            snapshot.run and snapshot.run.name,
+        )
+        if cand and key != self._asked:
+            self._asked = key
+            workspace = Workspace(snapshot.workspace)
+            self.ask("hotspots", key, lambda: read_seen(workspace, cand))
+        super().draw(snapshot, now)
+
+    def _candidate(self, snapshot: Snapshot) -> str:
+        folder = Workspace(snapshot.workspace).profile
+        if self.cand and (folder / self.cand).is_dir():
+            return self.cand
+        incumbent = snapshot.incumbent.cand
+        return incumbent if (folder / incumbent).is_dir() or not self.cand else self.cand
+
+    def loaded(self, slot: str, key: object, value: Any, error: str) -> None:
+        if slot == "hotspots":
+            self.seen = value if isinstance(value, Seen) else Seen("", why_none=error)
+            self.rebuild()
+
+    def layout_rows(self, snapshot: Snapshot, now: float, cells: int) -> tuple[Line, list[Keyed]]:
+        seen = self.seen
+        if seen is None:
+            return plain(""), [("none", plain("reading…" if self._asked else "no candidate yet", "dim"))]
+        when = f"{words.span_of(now - seen.taken)} ago" if seen.taken is not None else ""
+        details = plain(", ".join(part for part in (seen.cand, seen.version, when) if part))
+        if not seen.spots:
+            rows = wrap(plain(seen.why_none or "no hotspots in this profile", "dim"), cells)
+            return details, [(f"none:{n}", row) for n, row in enumerate(rows)]
+        out: list[Keyed] = [("kernel", plain(seen.kernel, "dim"))]
+        gauge = max(6, min(14, cells // 6))
+        for spot in seen.spots:
+            head = (
+                span(f"{spot.line:>4} "),
+                span(bar(spot.share, gauge, self.app.ascii_only), "info"),
+                span(f" {words.share(spot.share):>4}  ", "bold"),
+                span(spot.words),
+            )
+            out += [(f"spot:{spot.line}:{n}", row) for n, row in enumerate(wrap(head, cells, gauge + 12))]
+            if spot.more:
+                out.append((f"why:{spot.line}", plain(" " * (gauge + 12) + spot.more, "dim")))
+            out += _source_rows(seen, spot)
+        out += [(f"note:{n}", plain(note, "dim")) for n, note in enumerate(seen.notes)]
+        return details, out
+
+
+def _source_rows(seen: Seen, spot: Spot) -> list[Keyed]:
+    if not seen.source:
+        return [(f"src:{spot.line}", (span("     | ", "dim"), *highlight(spot.text)[0]))] if spot.text else []
+    first, last = max(1, spot.line - AROUND), min(len(seen.source), spot.line + AROUND)
+    lines = highlight("\n".join(seen.source[first - 1 : last]))
+    rows: list[Keyed] = []
+    for number, line in zip(range(first, last + 1), lines, strict=False):
+        mark = ">" if number == spot.line else "|"
+        rows.append((f"src:{spot.line}:{number}", (span(f"{number:>5}{mark} ", "dim"), *line)))
+    return rows
+
+
+def read_seen(workspace: Workspace, cand: str) -> Seen:
+    """The newest profile of a candidate; runs in the reading thread."""
+    folder = workspace.profile / cand
+    files = sorted(
+        (p for p in _files(folder) if p.suffix in PROFILES),
+        key=lambda p: (PROFILES.index(p.suffix), -p.stat().st_mtime),
+    )
+    if not files:
+        why = _unavailable(folder)
+        return Seen(
+            cand, why_none=why or f"{cand} has no profile; I profiles it (with Nsight Compute, on a GPU)"
+        )
+    return _profile(workspace, cand, files[0])
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return [p for p in folder.iterdir() if p.is_file()]
+    except OSError:
+        return []
+
+
+def _unavailable(folder: Path) -> str:
+    """What the worker wrote about a profile that could not be taken."""
+    try:
+        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+    if not isinstance(summary, Mapping):
+        return ""
+    return str(summary.get("unavailable") or summary.get("error") or summary.get("why") or "")
+
+
+def _profile(workspace: Workspace, cand: str, path: Path) -> Seen:
+    from kda_tui.profiling.hotspots import hotspots
+    from kda_tui.profiling.read import read_profile
+
+    profile = read_profile(path)
+    name = path.relative_to(workspace.root).as_posix()
+    if not profile.kernels:
+        return Seen(
+            cand, name, profile.version, why_none="; ".join(profile.findings) or "no kernel in this profile"
+        )
+    found = max((hotspots(kernel) for kernel in profile.kernels), key=lambda h: h.total)
+    spots = tuple(
+        Spot(
+            h.line,
+            h.share,
+            f"{h.words} ({words.share(h.stall_share)})",
+            h.text,
+            _cause(h.waits_how, h.waits_on),
+        )
+        for h in found.lines[:8]
+    )
+    return Seen(
+        cand, name, f"ncu {profile.version}" if profile.version else profile.form, found.kernel, path.stat().st_mtime,
+        spots, (*found.notes, *profile.findings), found.why_none, _source(workspace, cand),
+    )  # fmt: skip
+
+
+def _cause(how: str, lines: Sequence[int]) -> str:
+    return f"{how} line {', '.join(str(n) for n in lines[:3])}" if how and lines else how
+
+
+def _source(workspace: Workspace, cand: str) -> tuple[str, ...]:
+    try:
+        text = (workspace.candidate(cand) / "kernel.cu").read_text(
+            encoding="utf-8", errors="backslashreplace"
+        )
+    except OSError:
+        return ()
+    return tuple(text.split("\n")) if len(text) < 1 << 20 else ()

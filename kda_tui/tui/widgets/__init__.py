@@ -1,0 +1,1 @@
+"""Widgets on Textual's line API."""
