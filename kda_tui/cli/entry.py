@@ -59,15 +59,16 @@ def _invoke(argv: Sequence[str]) -> int:
     except click.exceptions.Exit as leave:
         return leave.exit_code
     except click.ClickException as error:
-        hint = f" (kda {error.ctx.info_name} --help)" if _names_a_command(error) else " (kda --help)"
+        hint = f" ({_help_for(error)})"
         _complain(_first_line(error.format_message()).rstrip(".") + hint)
         return error.exit_code
     return result if isinstance(result, int) else 0
 
 
-def _names_a_command(error: click.ClickException) -> bool:
-    context = getattr(error, "ctx", None)
-    return context is not None and context.parent is not None
+def _help_for(error: click.ClickException) -> str:
+    """``kda veto --help`` for a mistake in the words of ``kda veto``."""
+    context: click.Context | None = getattr(error, "ctx", None)
+    return f"{context.command_path if context is not None else 'kda'} --help"
 
 
 def _tolerate_any_locale() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kda_tui.record.state_folder import state_folder
 
-__all__ = ["cache_folder", "config_folder", "data_folder", "state_folder"]
+__all__ = ["cache_folder", "config_folder", "data_folder", "skill_folders", "state_folder"]
 
 
 def _folder(variable: str, default: str) -> Path:
@@ -28,3 +28,10 @@ def cache_folder() -> Path:
 def config_folder() -> Path:
     """The user's kda.toml, themes and hooks."""
     return _folder("XDG_CONFIG_HOME", ".config")
+
+
+def skill_folders() -> list[Path]:
+    """Where skills are looked for: shipped ones, then the user's own."""
+    package = Path(__file__).resolve().parent.parent
+    shipped = package / "_share" / "skills"
+    return [shipped if shipped.is_dir() else package.parent / "skills", config_folder() / "skills"]
