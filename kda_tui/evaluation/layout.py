@@ -73,7 +73,8 @@ class TensorLayout:
 def scalar_values(contract: Contract, workload: WorkloadSpec) -> dict[str, int | float]:
     """The value of every scalar: of the workload, else of its axis, else its own."""
     names = workload_names(contract, workload)
-    return {scalar.name: names[scalar.name] for scalar in contract.scalars}
+    found = {scalar.name: names[scalar.name] for scalar in contract.scalars}
+    return {name: value for name, value in found.items() if not isinstance(value, str)}
 
 
 def layout_of(spec: TensorSpec, names: Names) -> TensorLayout:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from kda_tui.evaluation.compare import Comparison
 from kda_tui.evaluation.devices.interface import Child, Device, LaunchReport
@@ -84,14 +82,15 @@ class Session:
         self.calls[arm.name] = 0
 
     def place(self, workload: WorkloadSpec, sets: int) -> Placement:
-        """Drop all buffers and allocate those of one workload."""
+        """Drop all buffers and allocate those of one workload for the loaded arms."""
         self.child.release()
-        placement = self.placement(workload, sets)
+        placement = self.placement(workload, sets, tuple(self.arms.values()))
         self.allocate([placement])
         return placement
 
-    def placement(self, workload: WorkloadSpec, sets: int) -> Placement:
-        scratch = {name: self.stand.resolve(arm, workload).scratch for name, arm in self.arms.items()}
+    def placement(self, workload: WorkloadSpec, sets: int, arms: Sequence[Arm]) -> Placement:
+        """Buffers of one workload, with scratch for ``arms``; nothing is allocated yet."""
+        scratch = {arm.name: self.stand.resolve(arm, workload).scratch for arm in arms}
         return Placement(self.child, self.stand.contract, workload, sets, scratch)
 
     def allocate(self, placements: Sequence[Placement]) -> None:
@@ -121,25 +120,10 @@ class Session:
         return report
 
     def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self.child.close()
+        self.child.close()
 
     def __enter__(self) -> Session:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def compile_arm(
-    device: Device,
-    name: str,
-    cand: str,
-    folder: Path,
-    plan: LaunchPlan,
-    contract: Contract,
-    cache: Path,
-    sha: str,
-) -> Arm:
-    """Compile a folder as one arm; the report says whether it worked."""
-    return Arm(name, cand, plan, device.compile(folder, plan, contract, cache), sha)

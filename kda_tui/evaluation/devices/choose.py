@@ -1,0 +1,28 @@
+"""The device that a contract names, on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kda_tui.evaluation.devices.interface import Device
+from kda_tui.text import UserError
+
+
+class NoDevice(UserError):
+    """This machine cannot run the contract's device."""
+
+
+def open_device(kind: str, cache: Path) -> Device:
+    """The device; raises NoDevice (or the device's own UserError) saying what is missing."""
+    if kind == "cpu":
+        from kda_tui.evaluation.devices.cpu.device import CpuDevice
+
+        return CpuDevice(cache=cache)
+    try:
+        from kda_tui.evaluation.devices.cuda.device import CudaDevice
+
+        return CudaDevice()
+    except (ImportError, OSError, RuntimeError) as error:
+        raise NoDevice(
+            f'the contract says device = "cuda", which this machine does not have ({error}): see `kda doctor`'
+        ) from error
