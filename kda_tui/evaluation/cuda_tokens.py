@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _PLAIN = re.compile(
@@ -80,16 +81,17 @@ def _end_after(text: str, closing: str, start: int) -> int:
     return len(text) if found < 0 else found + len(closing)
 
 
-def matching(tokens: tuple[Token, ...], opening: int) -> int:
-    """The index of the bracket that closes ``tokens[opening]``; the last index where none does."""
+def matching(tokens: Sequence[Token], opening: int) -> int:
+    """The index of the bracket that closes ``tokens[opening]``; the last one looked at (512 on)
+    where none does."""
     pairs = {"(": ")", "[": "]", "{": "}", "[[": "]]"}
     close = pairs[tokens[opening].text]
     depth = 0
-    for i in range(opening, len(tokens)):
+    for i in range(opening, min(len(tokens), opening + 512)):
         if tokens[i].text == tokens[opening].text:
             depth += 1
         elif tokens[i].text == close:
             depth -= 1
             if depth == 0:
                 return i
-    return len(tokens) - 1
+    return min(len(tokens), opening + 512) - 1

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kda_tui.evaluation.devices.cpu.candidate import Problem, Sources, definitions
 from kda_tui.evaluation.devices.cpu.compiler import Compiler, run_compiler
 from kda_tui.evaluation.devices.cpu.elf import read_program
 from kda_tui.evaluation.devices.cpu.runtime_build import SHIM, shim_hash
-from kda_tui.evaluation.devices.cpu.source import rewrite, translation_unit
+from kda_tui.evaluation.devices.cpu.source import translation_unit
 from kda_tui.evaluation.devices.cpu.store import Store, Stored, sha256
+from kda_tui.evaluation.lint import kernel_names
 from kda_tui.evaluation.verdict import CompileReport
-from kda_tui.record.launch_plan import LaunchPlan, Unit
+from kda_tui.record.contract import Contract
+from kda_tui.record.launch_plan import Unit
 
 MAX_STATIC_SHARED = 49152
-MAX_DYNAMIC_SHARED = 232448
-_SOURCES = (".cu", ".cuh", ".h", ".hpp", ".inl", ".inc")
-_MAX_FILES, _MAX_BYTES = 64, 2 << 20
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_OPTIONS_WITHOUT_EFFECT = ("maxrregcount", "fast_math")
+MAX_DYNAMIC_SHARED = 232448  # as in shim/kda/abi.hpp
 
 # What the compiler says where a candidate uses what the device does not have.
 _MISSING = (
@@ -35,176 +34,106 @@ _MISSING = (
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """Why nothing was compiled."""
+class _Job:
+    """One unit, ready to compile."""
 
+    unit: Unit
+    kernels: tuple[str, ...]
     text: str
-    not_possible: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """The files of a candidate: as written, and rewritten for the host."""
-
-    written: Mapping[str, str]
-    rewritten: Mapping[str, tuple[str, bool]]
-
-    @classmethod
-    def read(cls, folder: Path) -> Sources | Problem:
-        written: dict[str, str] = {}
-        size = 0
-        for path in sorted(folder.rglob("*")):
-            if path.suffix not in _SOURCES or not path.is_file():
-                continue
-            name = path.relative_to(folder).as_posix()
-            if path.is_symlink() or not path.resolve().is_relative_to(folder.resolve()):
-                return Problem(f"{name}: a link out of the candidate's folder")
-            size += path.stat().st_size
-            if size > _MAX_BYTES or len(written) == _MAX_FILES:
-                return Problem(
-                    f"{folder.name}: more than {_MAX_FILES} source files or {_MAX_BYTES >> 20} MiB"
-                )
-            written[name] = path.read_text("utf-8", "replace")
-        return cls(written, {name: rewrite(text) for name, text in written.items()})
-
-
-def kernels_of(plan: LaunchPlan) -> dict[str, list[str]]:
-    """The kernels that the plan's steps name, by unit: "unit.kernel", or "kernel" of the first unit."""
-    named: dict[str, list[str]] = {unit.name: [] for unit in plan.units}
-    for step in plan.steps:
-        if step.kernel is None:
-            continue
-        unit, kernel = split_kernel(plan, step.kernel)
-        if kernel not in named[unit]:
-            named[unit].append(kernel)
-    return named
-
-
-def split_kernel(plan: LaunchPlan, name: str) -> tuple[str, str]:
-    head, dot, rest = name.partition(".")
-    if dot and any(unit.name == head for unit in plan.units):
-        return head, rest
-    return plan.units[0].name, name
-
-
-def not_possible(plan: LaunchPlan) -> str:
-    """What the plan asks for and the cpu device does not have; empty if nothing."""
-    for unit in plan.units:
-        if not unit.file.endswith(".cu"):
-            return f"{Path(unit.file).suffix or unit.file} units"
-    if plan.tensor_maps:
-        return "TMA (tensor maps)"
-    if any(step.cluster is not None for step in plan.steps):
-        return "thread block clusters"
-    if any(step.cooperative for step in plan.steps):
-        return "cooperative launches"
-    return ""
-
-
-def definitions(unit: Unit) -> list[str] | Problem:
-    """``-D`` options of a unit's defines."""
-    options = []
-    for name, value in unit.defines.items():
-        if not _NAME.fullmatch(name) or name.startswith(("kda_", "KDA_", "__")):
-            return Problem(f"launch.toml: unit {unit.name}: {name!r} cannot be a define")
-        words = str(int(value)) if isinstance(value, bool) else str(value)
-        if not words.isprintable():
-            return Problem(f"launch.toml: unit {unit.name}: define {name} holds a control character")
-        options.append(f"-D{name}={words}")
-    return options
-
-
-def unit_options(unit: Unit, allowed: Sequence[str]) -> Problem | None:
-    """The options are the contract's to allow; on the cpu they change nothing."""
-    for name in unit.options:
-        if name not in allowed or name not in _OPTIONS_WITHOUT_EFFECT:
-            known = ", ".join(o for o in _OPTIONS_WITHOUT_EFFECT if o in allowed) or "none"
-            return Problem(f"launch.toml: unit {unit.name}: option {name} is not allowed (allowed: {known})")
-    return None
+    arguments: tuple[str, ...]
+    dynamic_shared: bool
 
 
 class UnitBuild:
-    """One unit with one compiler and one cache."""
+    """The units of one candidate with one compiler and one cache."""
 
-    def __init__(self, compiler: Compiler, store: Store, sources: Sources, debug: bool) -> None:
-        self._compiler, self._store, self._sources = compiler, store, sources
+    def __init__(
+        self, compiler: Compiler, store: Store, sources: Sources, contract: Contract, debug: bool
+    ) -> None:
+        self._compiler, self._store, self._sources, self._contract = compiler, store, sources, contract
         self._mode = ("-DKDA_DEBUG",) if debug else ()
 
-    def build(
-        self, unit: Unit, kernels: Sequence[str], timeout_s: float
-    ) -> tuple[Stored, bool] | CompileReport:
+    def build(self, unit: Unit, kernels: Sequence[str]) -> tuple[Stored, bool] | CompileReport:
         """The program and whether the cache had it, or the report of why there is none."""
-        defines = definitions(unit)
+        defines = definitions(unit, self._contract)
         if isinstance(defines, Problem):
             return failed(self._compiler, defines)
         if unit.file not in self._sources.rewritten:
             return failed(self._compiler, Problem(f"launch.toml: unit {unit.name}: no file {unit.file}"))
-        text, _ = self._sources.rewritten[unit.file]
         dynamic = any(found for _, found in self._sources.rewritten.values())
-        whole = translation_unit(unit.file, text, kernels, dynamic)
-        arguments = [*self._compiler.options(), *self._mode, *defines]
-        key = self._key(unit, whole, arguments)
+        text = translation_unit(unit.file, self._sources.rewritten[unit.file][0], kernels, dynamic)
+        arguments = (*self._compiler.options(), *self._mode, *defines)
+        job = _Job(unit, tuple(kernels), text, arguments, dynamic)
+        key = self._key(job)
         stored = self._store.get(key)
-        if stored is not None:
-            return stored, True
-        return self._compile(unit, whole, arguments, key, timeout_s, dynamic)
+        return (stored, True) if stored is not None else self._compile(job, key)
 
-    def _key(self, unit: Unit, whole: str, arguments: Sequence[str]) -> str:
+    def _key(self, job: _Job) -> str:
         headers = [f"{name}\0{text}" for name, (text, _) in sorted(self._sources.rewritten.items())]
-        link = self._compiler.link_options()
-        return sha256(
-            "\0".join(
-                [shim_hash(), self._compiler.title, *arguments, *link, unit.file, whole, *headers]
-            ).encode()
-        )
+        parts = [shim_hash(), self._compiler.title, *job.arguments, *self._compiler.link_options()]
+        parts += [job.unit.file, job.text, *headers, *(sha for _, sha in self._sources.headers)]
+        return sha256("\0".join(parts).encode())
 
-    def _compile(
-        self, unit: Unit, whole: str, arguments: Sequence[str], key: str, timeout_s: float, dynamic: bool
-    ) -> tuple[Stored, bool] | CompileReport:
+    def _compile(self, job: _Job, key: str) -> tuple[Stored, bool] | CompileReport:
+        limit = self._contract.compile.timeout_s
         with self._store.workplace() as folder:
             for name, (text, _) in self._sources.rewritten.items():
                 path = folder / "source" / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
-            (folder / "unit.cpp").write_text(whole)
-            run = run_compiler(self._compiler, [*arguments, *self._files(unit)], folder, timeout_s)
-            log = _readable(run.log)
+            (folder / "unit.cpp").write_text(job.text)
+            run = run_compiler(self._compiler, [*job.arguments, *self._files(job.unit)], folder, limit)
             if run.ended == "timeout":
-                return failed(
-                    self._compiler, Problem(f"{unit.file}: the compiler took longer than {timeout_s:g} s")
-                )
+                text = f"{job.unit.file}: the compiler took longer than {limit:g} s"
+                return failed(self._compiler, Problem(text), run.seconds)
+            log = _readable(run.log)
             if run.ended != "ok":
-                return failed(self._compiler, Problem(log, _missing(run.log)), run.seconds)
-            return self._admit(unit, (folder / "unit.so").read_bytes(), key, run.seconds, log, dynamic)
+                text = "\n".join([*self._unknown_kernels(job), log])
+                return failed(self._compiler, Problem(text, _missing(run.log)), run.seconds)
+            return self._admit(job, (folder / "unit.so").read_bytes(), key, run.seconds, log)
 
     def _files(self, unit: Unit) -> list[str]:
         """Where headers are looked for, what is read and written; relative to the build folder."""
         beside = (Path("source") / unit.file).parent.as_posix()
         searched = ["-iquote", "source", "-iquote", beside, "-I", str(SHIM)]
+        for path, _ in self._sources.headers:
+            searched += ["-I", str(path)]
         made = ["-frandom-seed=kda", "unit.cpp", "-o", "unit.so"]
         return [*searched, *made, *self._compiler.link_options()]
 
     def _admit(
-        self, unit: Unit, program: bytes, key: str, seconds: float, log: str, dynamic: bool
+        self, job: _Job, program: bytes, key: str, seconds: float, log: str
     ) -> tuple[Stored, bool] | CompileReport:
         found = read_program(program)
         objections = found.objections()
+        shared = max(0, found.thread_local_bytes - (MAX_DYNAMIC_SHARED if job.dynamic_shared else 0))
+        if shared > MAX_STATIC_SHARED and len(job.kernels) == 1:
+            objections.append(f"{shared} bytes of static shared memory; the most is {MAX_STATIC_SHARED}")
         if objections:
-            return failed(
-                self._compiler, Problem("\n".join(f"{unit.file}: {text}" for text in objections)), seconds
-            )
-        shared = max(0, found.thread_local_bytes - (MAX_DYNAMIC_SHARED if dynamic else 0))
+            text = "\n".join(f"{job.unit.file}: refused: {objection}" for objection in objections)
+            return failed(self._compiler, Problem(text), seconds)
         facts = {"log": log, "seconds": seconds, "shared_bytes": shared}
         return self._store.put(key, program, facts), False
 
+    def _unknown_kernels(self, job: _Job) -> list[str]:
+        """A hint where the launch plan names a kernel that no file defines."""
+        known = {name for text in self._sources.written.values() for name in kernel_names(text)}
+        unknown = [k for k in job.kernels if re.split(r"[<(]", k)[0].rsplit("::", 1)[-1] not in known]
+        there = ", ".join(sorted(known)) or "none"
+        return [f"launch.toml: no kernel {name} in {job.unit.file}; its kernels: {there}" for name in unknown]
 
-def failed(compiler: Compiler, problem: Problem, seconds: float = 0.0) -> CompileReport:
-    text = problem.text
-    if problem.not_possible:
-        hint = f"the cpu device does not have {problem.not_possible}; guard it with #ifndef KDA_CPU, or use the cuda device"
+
+def failed(
+    compiler: Compiler, problem: Problem, seconds: float = 0.0, warnings: Sequence[str] = ()
+) -> CompileReport:
+    """The report of a candidate that was not compiled."""
+    text, missing = problem.text, problem.not_possible
+    if missing:
+        hint = (
+            f"the cpu device does not have {missing}: guard it with #ifndef KDA_CPU, or use the cuda device"
+        )
         text = f"{hint}\n{text}".strip()
-        return CompileReport(False, text, compiler.title, seconds, not_possible=problem.not_possible)
-    return CompileReport(False, text, compiler.title, seconds)
+    return CompileReport(False, text, compiler.title, seconds, not_possible=missing, warnings=tuple(warnings))
 
 
 def _missing(log: str) -> str:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from kda_tui.evaluation.devices.cpu.arguments import BadLaunch, Parameters, check_shape, pack
 from kda_tui.evaluation.devices.cpu.buffers import SharedBuffer, available_memory
-from kda_tui.evaluation.devices.cpu.build import MAX_DYNAMIC_SHARED, split_kernel
+from kda_tui.evaluation.devices.cpu.build import MAX_DYNAMIC_SHARED
+from kda_tui.evaluation.devices.cpu.candidate import split_kernel
 from kda_tui.evaluation.devices.cpu.child import Message
 from kda_tui.evaluation.devices.cpu.process import ChildProcess, Crash, Ended, program_file
 from kda_tui.evaluation.devices.interface import (

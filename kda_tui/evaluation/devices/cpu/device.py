@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from kda_tui.evaluation.devices.cpu.build import (
+from kda_tui.evaluation.devices.cpu.build import UnitBuild, failed
+from kda_tui.evaluation.devices.cpu.candidate import (
     Problem,
     Sources,
-    UnitBuild,
-    failed,
     kernels_of,
     not_possible,
     unit_options,
@@ -55,21 +55,27 @@ class CpuDevice:
         missing = not_possible(plan)
         if missing:
             return failed(self.compiler, Problem("", missing))
-        sources = Sources.read(folder)
+        sources = Sources.read(folder, contract)
         if isinstance(sources, Problem):
             return failed(self.compiler, sources)
-        builder = UnitBuild(self.compiler, Store(cache), sources, self._mode == "debug")
         kernels = kernels_of(plan)
+        debug = self._mode == "debug"
+        refused, warned = sources.findings(
+            contract, debug, [name for names in kernels.values() for name in names]
+        )
+        if refused:
+            return failed(self.compiler, Problem("\n".join(refused)), warnings=warned)
+        builder = UnitBuild(self.compiler, Store(cache), sources, contract, debug)
         built: dict[str, tuple[Stored, bool]] = {}
         for unit in plan.units:
             objection = unit_options(unit, contract.compile.allowed)
             if objection is not None:
-                return failed(self.compiler, objection)
-            result = builder.build(unit, kernels[unit.name], contract.compile.timeout_s)
+                return failed(self.compiler, objection, warnings=warned)
+            result = builder.build(unit, kernels[unit.name])
             if isinstance(result, CompileReport):
-                return result
+                return replace(result, warnings=tuple(warned))
             built[unit.name] = result
-        return self._report(built)
+        return replace(self._report(built), warnings=tuple(warned))
 
     def _report(self, built: Mapping[str, tuple[Stored, bool]]) -> CompileReport:
         stored = [program for program, _ in built.values()]

@@ -6,97 +6,24 @@ import re
 import struct
 from dataclasses import dataclass
 
-_MATH = [
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "cbrt",
-    "ceil",
-    "copysign",
-    "cos",
-    "cosh",
-    "erf",
-    "erfc",
-    "exp",
-    "exp10",
-    "exp2",
-    "expm1",
-    "fabs",
-    "fdim",
-    "floor",
-    "fma",
-    "fmax",
-    "fmin",
-    "fmod",
-    "frexp",
-    "hypot",
-    "ilogb",
-    "j0",
-    "j1",
-    "jn",
-    "ldexp",
-    "lgamma",
-    "llrint",
-    "llround",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "logb",
-    "lrint",
-    "lround",
-    "modf",
-    "nan",
-    "nearbyint",
-    "nextafter",
-    "pow",
-    "remainder",
-    "remquo",
-    "rint",
-    "round",
-    "scalbln",
-    "scalbn",
-    "sin",
-    "sincos",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
-    "tgamma",
-    "trunc",
-    "y0",
-    "y1",
-    "yn",
-]
-_RUNTIME = [
-    "kda_thread_index",
-    "kda_block_index",
-    "kda_block_size",
-    "kda_grid_size",
-    "kda_lane",
-    "kda_block_collective",
-    "kda_warp_collective",
-    "kda_active_mask",
-    "kda_give_way",
-    "kda_stop",
-    "kda_print",
-]
-_ALLOWED = frozenset(
-    [
-        *_MATH,
-        *(name + "f" for name in _MATH),
-        *_RUNTIME,
-        "memcpy",
-        "memmove",
-        "memset",
-        "memcmp",
-        "__tls_get_addr",
-    ]
+from kda_tui.evaluation.lint_words import words
+
+_MATH = words(
+    """
+    acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 expm1 fabs
+    fdim floor fma fmax fmin fmod frexp hypot ilogb j0 j1 jn ldexp lgamma llrint llround log log10 log1p
+    log2 logb lrint lround modf nan nearbyint nextafter pow remainder remquo rint round scalbln scalbn
+    sin sincos sinh sqrt tan tanh tgamma trunc y0 y1 yn
+    """
 )
+_RUNTIME = words(
+    """
+    kda_thread_index kda_block_index kda_block_size kda_grid_size kda_lane kda_block_collective
+    kda_warp_collective kda_active_mask kda_give_way kda_stop kda_print
+    """
+)
+_MEMORY = words("memcpy memmove memset memcmp __tls_get_addr")
+_ALLOWED = _MATH | {name + "f" for name in _MATH} | _RUNTIME | _MEMORY
 _COMPILER_HELPER = re.compile(r"__(?:[a-z]+[sdth]i[2-4]|(?:trunc|extend|float|fix)[a-z]+|atomic_[a-z_0-9]+)")
 
 _DYNAMIC, _DYNSYM, _RELA, _TLS = 6, 11, 4, 7  # SHT_DYNAMIC, SHT_DYNSYM, SHT_RELA, PT_TLS
