@@ -105,7 +105,7 @@ make_environment() {
         command -v uv >/dev/null 2>&1 ||
             stop "no Python 3.11 or newer was found; install python3.11 or later (or uv) and run this again"
         say "no Python 3.11 or newer on the PATH; uv brings one"
-        uv venv -q --python '>=3.11' "$venv" || stop "uv could not make $venv"
+        uv venv --python '>=3.11' "$venv" || stop "uv could not make $venv"
         return
     fi
     say "making $venv with $base"
