@@ -160,7 +160,8 @@ class Child(Protocol):
 
 
 class Device(Protocol):
-    facts: DeviceFacts
+    @property
+    def facts(self) -> DeviceFacts: ...
 
     def compile(self, folder: Path, plan: LaunchPlan, contract: Contract, cache: Path) -> CompileReport:
         """Compile every unit of the plan in ``folder``; never raises for the candidate's faults."""
