@@ -1,0 +1,171 @@
+"""Mistakes in a file that people write: key, line and what would be right, all of them at once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from kda_tui.text import UserError, clean_line
+from kda_tui.toml_lines import Key, Lines
+
+SHOWN = 20
+Found = Iterable[tuple[Key, str]]
+Names = Mapping[str, str]  # the model's name of a top-level key -> the file's
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake: the key as the file writes it, its line, and what would be right."""
+
+    key: str
+    line: int
+    text: str
+
+
+class FormatError(UserError):
+    """A file with mistakes: one line each, ``problems`` has all of them."""
+
+    def __init__(self, name: str, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(sorted(problems, key=lambda p: p.line))
+        lines = [
+            f"{name}, line {p.line}: {p.key}: {p.text}" if p.key else f"{name}, line {p.line}: {p.text}"
+            for p in self.problems[:SHOWN]
+        ]
+        if len(self.problems) > SHOWN:
+            lines.append(f"{name}: and {len(self.problems) - SHOWN} more")
+        super().__init__("\n".join(lines))
+
+
+def tupled(value: Any) -> Any:
+    """Lists as tuples, all the way down: what strict models with tuple fields take."""
+    if isinstance(value, list):
+        return tuple(tupled(v) for v in value)
+    if isinstance(value, dict):
+        return {k: tupled(v) for k, v in value.items()}
+    return value
+
+
+def located(found: Found, lines: Lines, names: Names) -> list[Problem]:
+    """Problems of a well-typed document, in the file's own spelling."""
+    return [Problem(shown(key, names), lines.of(spelled(key, names)), text) for key, text in found]
+
+
+def translate(error: ValidationError, model: type[BaseModel], lines: Lines, names: Names) -> list[Problem]:
+    """pydantic's errors in the file's own words, one a key."""
+    found: dict[str, Problem] = {}
+    for item in error.errors(include_url=False, include_context=True):
+        key = _without_tags(item["loc"], lines, names)
+        text = ""
+        if len(key) > 3 and key[2] == "args":  # every member of the union complains: one word for all
+            key = key[:4]
+            text = "must be a name, or {tensor, offset}, {axis, as}, {scalar, as} or {value, as}"
+        name = shown(key, names)
+        if name not in found:
+            found[name] = Problem(name, lines.of(spelled(key, names)), text or _said(item, model, key, names))
+    return list(found.values())
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """``did you mean X?`` where one of the known words is close, else the known words."""
+    words = sorted(known)
+    close = difflib.get_close_matches(word[:80], words, 1)
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"known here are {', '.join(words)}" if words else "none are known here"
+
+
+def short(value: Any) -> str:
+    """A value of the file, safe to show."""
+    try:
+        return clean_line(repr(value)[:400], 60)
+    except ValueError:  # Python prints no integer of more than 4300 digits
+        return "a number of thousands of digits"
+
+
+def spelled(key: Key, names: Names) -> Key:
+    return tuple(names.get(p, p) if isinstance(p, str) and i == 0 else p for i, p in enumerate(key))
+
+
+def shown(key: Key, names: Names) -> str:
+    """``("tensors", 1, "shape", 0)`` is ``tensor[2].shape[1]``: counted from one, as people do."""
+    out = ""
+    for part in spelled(key, names):
+        if isinstance(part, int):
+            out += f"[{part + 1}]"
+        else:
+            out += f"{'.' if out else ''}{clean_line(part, 60)}"
+    return out
+
+
+_NEEDED: Mapping[str, str] = {
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "string_type": "must be a text",
+    "tuple_type": "must be a list",
+    "dict_type": "must be a table",
+    "model_type": "must be a table",
+    "string_pattern_mismatch": "does not look right",
+}
+
+
+def _without_tags(loc: Iterable[str | int], lines: Lines, names: Names) -> Key:
+    """pydantic adds the types of union members to a location; those are no keys of the file."""
+    key: Key = ()
+    for part in loc:
+        if isinstance(part, int) or not _is_tag(part) or lines.has(spelled((*key, part), names)):
+            key = (*key, part)
+    return key
+
+
+def _is_tag(part: str) -> bool:
+    return part in ("int", "str", "float", "bool", "none") or "[" in part or part.endswith("Arg")
+
+
+def _said(item: Any, model: type[BaseModel], key: Key, names: Names) -> str:
+    kind, context, value = item["type"], item.get("ctx", {}), item.get("input")
+    if kind == "extra_forbidden":
+        return f"unknown key; {near(str(key[-1]), _fields_at(model, key[:-1], names))}"
+    if kind == "missing":
+        return "is missing"
+    if kind == "literal_error":
+        expected = str(context.get("expected", "")).replace("'", "").replace(" or ", ", ")
+        return f"{short(value)} is not one of {expected}"
+    message = _NEEDED.get(kind) or str(item["msg"]).replace("Input ", "").replace("String", "text")
+    return f"{message}, it is {short(value)}"
+
+
+def _fields_at(model: type[BaseModel], key: Key, names: Names) -> list[str]:
+    """Keys, as the file spells them, of the table that a key path leads to."""
+    current: Any = model
+    free = False  # the next part is a name that the file chose: a key of a dict
+    for part in key:
+        if isinstance(part, int) or free:
+            free = False
+            continue
+        field = current.model_fields.get(part) if _is_model(current) else None
+        if field is None:
+            return []
+        free = get_origin(field.annotation) is dict
+        current = _model_in(field.annotation)
+    if not _is_model(current):
+        return []
+    return [names.get(f.alias or n, f.alias or n) for n, f in current.model_fields.items() if n != "sha256"]
+
+
+def _is_model(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, BaseModel)
+
+
+def _model_in(annotation: Any) -> Any:
+    if _is_model(annotation):
+        return annotation
+    for inner in get_args(annotation):
+        found = _model_in(inner)
+        if found is not None:
+            return found
+    return None
