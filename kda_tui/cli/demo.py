@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from kda_tui.cli.entry import NO, Unavailable
-from kda_tui.cli.folders import data_folder
+from kda_tui.cli.folders import demo_folder
 from kda_tui.cli.news import news, verdict
 from kda_tui.cli.output import number, plain, print_json, say
 from kda_tui.cli.running import open_screen, require_terminal
@@ -41,7 +41,7 @@ def demo_command(headless: bool, fresh: bool, folder: Path | None, as_json: bool
     if not headless and not (sys.stdin.isatty() and sys.stdout.isatty()):
         say("no terminal here: running as kda demo --headless")
         headless = True
-    folder = (folder or data_folder() / "demo").absolute()
+    folder = (folder or demo_folder()).absolute()
     if headless:
         return _headless(_make(folder), as_json)
     require_terminal("kda demo --headless needs none")

@@ -1,4 +1,4 @@
-"""The user's folders, by the XDG base directory rules."""
+"""The user's folders: XDG base directories, unless the user's own kda.toml names others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kda_tui.record.state_folder import state_folder
 
-__all__ = ["cache_folder", "config_folder", "data_folder", "skill_folders", "state_folder"]
+__all__ = ["cache_folder", "demo_folder", "skill_folders", "state_folder"]
 
 
 def _folder(variable: str, default: str) -> Path:
@@ -15,23 +15,24 @@ def _folder(variable: str, default: str) -> Path:
     return (Path(base) if base.startswith("/") else Path.home() / default) / "kda"
 
 
-def data_folder() -> Path:
+def demo_folder() -> Path:
     """Where ``kda demo`` keeps its workspaces."""
-    return _folder("XDG_DATA_HOME", ".local/share")
+    from kda_tui.config import load_config
+
+    named = load_config().demo.folder
+    return Path(named).expanduser().absolute() if named else _folder("XDG_DATA_HOME", ".local/share") / "demo"
 
 
 def cache_folder() -> Path:
     """Compiled kernels; may be deleted at any time."""
-    return _folder("XDG_CACHE_HOME", ".cache")
+    from kda_tui.config import load_config
 
-
-def config_folder() -> Path:
-    """The user's kda.toml, themes and hooks."""
-    return _folder("XDG_CONFIG_HOME", ".config")
+    named = load_config().evaluation.cache
+    return Path(named).expanduser().absolute() if named else _folder("XDG_CACHE_HOME", ".cache")
 
 
 def skill_folders() -> list[Path]:
     """Where skills are looked for: shipped ones, then the user's own."""
-    package = Path(__file__).resolve().parent.parent
-    shipped = package / "_share" / "skills"
-    return [shipped if shipped.is_dir() else package.parent / "skills", config_folder() / "skills"]
+    from kda_tui.config import share_path, user_folder
+
+    return [share_path("skills"), user_folder() / "skills"]

@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 from kda_tui import __version__
-from kda_tui.cli.folders import cache_folder, config_folder, data_folder, state_folder
+from kda_tui.cli.folders import cache_folder, demo_folder, skill_folders, state_folder
 
 PARAMETERS = Path("/proc/driver/nvidia/params")
 DRIVER = Path("/proc/driver/nvidia/version")
@@ -56,10 +56,11 @@ def facts() -> Iterator[Fact]:
     yield terminal()
     yield tool("tmux", ("tmux", "-V"), "optional: keeps a screen open over a lost connection")
     yield encoding()
-    yield skills()
-    for name, folder in (("state", state_folder()), ("data", data_folder()), ("cache", cache_folder())):
-        yield writable(name, folder, executable=name == "cache")
     yield configuration()
+    yield skills()
+    yield writable("state", state_folder(), "set XDG_STATE_HOME")
+    yield writable("demo", demo_folder(), "set demo.folder in kda.toml, or XDG_DATA_HOME")
+    yield writable("cache", cache_folder(), "set evaluation.cache in kda.toml, or XDG_CACHE_HOME")
 
 
 def _output(*command: str) -> str | None:
@@ -207,7 +208,6 @@ def encoding() -> Fact:
 
 
 def skills() -> Fact:
-    from kda_tui.cli.folders import skill_folders
     from kda_tui.skills.skill import find_skills
 
     found = find_skills(skill_folders())
@@ -216,37 +216,22 @@ def skills() -> Fact:
     return Fact("skills", "ok", ", ".join(skill.name for skill in found))
 
 
-def writable(name: str, folder: Path, executable: bool = False) -> Fact:
-    """Whether files can be written under the nearest folder that exists and, if asked, run from it."""
+def writable(name: str, folder: Path, mend: str) -> Fact:
+    """Whether files can be written under the nearest folder that exists."""
     existing = next(p for p in (folder, *folder.parents) if p.exists())
-    variable = f"XDG_{name.upper()}_HOME"
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", dir=existing, prefix=".kda-", suffix=".sh", delete=False
-        ) as probe:
-            probe.write("#!/bin/sh\nexit 0\n")
+        with tempfile.TemporaryFile(dir=existing):
+            return Fact(name, "ok", str(folder), needed=True)
     except OSError as error:
-        return Fact(name, "missing", f"{folder}: {error.strerror}", f"set {variable}", needed=True)
-    path = Path(probe.name)
-    try:
-        path.chmod(0o700)
-        runs = not executable or _output(str(path)) is not None
-    finally:
-        path.unlink(missing_ok=True)
-    if not runs:
-        return Fact(
-            name, "missing", f"{folder}: on a file system mounted noexec", f"set {variable}", needed=True
-        )
-    return Fact(name, "ok", str(folder), needed=True)
+        return Fact(name, "missing", f"{folder}: {error.strerror}", mend, needed=True)
 
 
 def configuration() -> Fact:
+    """Which files the settings come from, and what a workspace's file may not say."""
     from kda_tui.config import load_config
-    from kda_tui.text import UserError
 
-    try:
-        load_config()
-    except UserError as error:
-        return Fact("configuration", "missing", str(error), "mend the file", needed=True)
-    own = config_folder() / "kda.toml"
-    return Fact("configuration", "ok", str(own) if own.is_file() else "the defaults", needed=True)
+    config = load_config()
+    files = ", ".join(str(path) for path in config.files[1:]) or "the defaults"
+    if config.problems:
+        return Fact("settings", "unknown", f"{files}; {config.problems[0]}")
+    return Fact("settings", "ok", files, needed=True)

@@ -16,14 +16,16 @@ from kda_tui.text import UserError
 
 @click.command("run")
 @workspace_argument
-@click.option("--agent", default="tuner", show_default=True, help="Who proposes candidates.")
-@click.option("--model", default="", help="The agent's model, where it has one.")
+@click.option(
+    "--agent", help="Who proposes candidates: tuner, replay:FILE. Default: agent.default of kda.toml."
+)
+@click.option("--model", help="The agent's model, where it has one. Default: agent.model of kda.toml.")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), help="Default: the contract's device.")
 @click.option(
     "--yes",
-    type=click.Choice(["plan", "promotion"]),
+    type=click.Choice(["plan", "promotion", "end"]),
     multiple=True,
-    help="Open this gate by rule, without a person; recorded as such. May be given twice.",
+    help="Open these gates by rule, without a person; recorded as such. May be given several times.",
 )
 @click.option("--resume", is_flag=True, help="Go on with the last run, whose worker is gone.")
 @click.option("--max-candidates", type=click.IntRange(min=1), help="Stop after this many candidates.")
@@ -31,8 +33,8 @@ from kda_tui.text import UserError
 @json_option
 def run_command(
     workspace: Path | None,
-    agent: str,
-    model: str,
+    agent: str | None,
+    model: str | None,
     device: str | None,
     yes: tuple[str, ...],
     resume: bool,
@@ -41,11 +43,18 @@ def run_command(
     as_json: bool,
 ) -> int:
     """Start a worker on WORKSPACE. It runs on its own: closing the terminal or the screen changes nothing."""
+    from kda_tui.config import load_config
     from kda_tui.worker.start import RunOptions, run_foreground, start_detached
 
     ws = find_workspace(workspace)
+    settings = load_config(ws.root).agent
     options = RunOptions(
-        agent=agent, device=device, yes=yes, resume=resume, model=model, max_candidates=max_candidates
+        agent=agent or settings.default,
+        device=device,
+        yes=yes,
+        resume=resume,
+        model=model or settings.model,
+        max_candidates=max_candidates,
     )
     if foreground:
         run_foreground(ws, options)
