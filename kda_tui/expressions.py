@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from kda_tui.text import UserError
+from kda_tui.text import UserError, clean_line
 
 MAX_LENGTH = 1000
-MAX_DEPTH = 40
+MAX_DEPTH = 64
 MAX_MAGNITUDE = 1 << 63
 
 Number = int | float | str
@@ -27,10 +28,10 @@ _BINARY: dict[type[ast.operator], Callable[[int, int], int]] = {
 _COMPARE: dict[type[ast.cmpop], Callable[[Number, Number], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,  # type: ignore[dict-item]
-    ast.LtE: operator.le,  # type: ignore[dict-item]
-    ast.Gt: operator.gt,  # type: ignore[dict-item]
-    ast.GtE: operator.ge,  # type: ignore[dict-item]
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
 }
 ALLOWED = "integers, names, + - * // % ( ), comparisons, min, max, ceil_div"
 
@@ -45,63 +46,68 @@ def ceil_div(a: int, b: int) -> int:
 
 
 _FUNCTIONS: dict[str, Callable[..., int]] = {"min": min, "max": max, "ceil_div": ceil_div}
+FUNCTIONS = frozenset(_FUNCTIONS)
 
 
 def evaluate(expression: int | str, names: Mapping[str, Number]) -> int:
     """The value of an expression, an integer; a comparison is 1 or 0.
 
     Raises ExpressionError, naming the expression, for an unknown name, a division by zero or a value
-    that does not fit 64 bits.
+    that does not fit 63 bits.
     """
     if isinstance(expression, int):
-        return int(expression)
-    value = _compiled(expression)(names)
-    if isinstance(value, str):
-        raise ExpressionError(f"'{expression}' is a text, a number is needed")
-    if isinstance(value, float):
-        if value != int(value):
-            raise ExpressionError(f"'{expression}' is {value}, a whole number is needed")
-        value = int(value)
-    return int(value)
+        return _number(expression, "a number")
+    return _number(_compiled(expression)(names), expression)
 
 
 def check(expression: int | str, allowed: Iterable[str]) -> None:
     """Raise ExpressionError unless the expression parses and uses only the names allowed."""
     if isinstance(expression, int):
+        _number(expression, "a number")
         return
     known = frozenset(allowed)
     for name in sorted(names_in(expression) - known):
-        raise ExpressionError(
-            f"'{expression}' uses {name}; known here are {', '.join(sorted(known)) or 'no names'}"
-        )
+        raise _unknown(name, known, expression)
 
 
 def names_in(expression: int | str) -> frozenset[str]:
-    """The names that an expression uses."""
+    """The names that an expression uses. Raises ExpressionError when it does not parse."""
     if isinstance(expression, int):
         return frozenset()
-    called = set(_FUNCTIONS)
-    found = {n.id for n in ast.walk(_parse(expression)) if isinstance(n, ast.Name)}
-    return frozenset(found - called)
+    _compiled(expression)
+    tree = _parse(expression)
+    called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
+    return frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in called)
+
+
+def _error(text: str, what: str) -> ExpressionError:
+    return ExpressionError(f"'{clean_line(text, 60)}' {what}")
+
+
+def _unknown(name: str, known: Iterable[str], text: str) -> ExpressionError:
+    words = ", ".join(sorted(known)) or "no names"
+    return _error(text, f"uses {clean_line(name, 40)}; known here are {clean_line(words, 400)}")
 
 
 @lru_cache(maxsize=4096)
 def _parse(expression: str) -> ast.expr:
     if len(expression) > MAX_LENGTH:
-        raise ExpressionError(f"'{expression[:40]}...' is longer than {MAX_LENGTH} characters")
+        raise _error(expression, f"is longer than {MAX_LENGTH} characters")
     try:
-        tree = ast.parse(expression.strip(), mode="eval").body
+        with warnings.catch_warnings():  # Python comments on odd literals; they are refused below
+            warnings.simplefilter("ignore")
+            tree = ast.parse(expression.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ExpressionError(f"'{expression}' is not an expression; allowed are {ALLOWED}") from error
-    _depth(tree, expression, 0)
+        raise _error(expression, f"is not an expression; allowed are {ALLOWED}") from error
+    _measure(tree, expression, 0)
     return tree
 
 
-def _depth(node: ast.AST, expression: str, depth: int) -> None:
+def _measure(node: ast.AST, expression: str, depth: int) -> None:
     if depth > MAX_DEPTH:
-        raise ExpressionError(f"'{expression[:40]}' is nested more than {MAX_DEPTH} deep")
+        raise _error(expression, f"is nested more than {MAX_DEPTH} deep")
     for child in ast.iter_child_nodes(node):
-        _depth(child, expression, depth + 1)
+        _measure(child, expression, depth + 1)
 
 
 @lru_cache(maxsize=4096)
@@ -116,22 +122,22 @@ def _node(node: ast.expr, text: str) -> _Compiled:
         return _name(node.id, text)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         inner = _node(node.operand, text)
-        return lambda names: -_number(inner(names), text)
+        return _applied(operator.neg, [inner], text)
     if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
-        return _binary(_BINARY[type(node.op)], _node(node.left, text), _node(node.right, text), text)
+        return _applied(_BINARY[type(node.op)], [_node(node.left, text), _node(node.right, text)], text)
     if isinstance(node, ast.Compare):
         return _comparison(node, text)
     if isinstance(node, ast.Call):
         return _call(node, text)
-    raise ExpressionError(f"'{text}' has something else than {ALLOWED}")
+    raise _error(text, f"has something else than {ALLOWED}")
 
 
 def _constant(node: ast.Constant, text: str) -> _Compiled:
     value = node.value
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ExpressionError(f"'{text}' has {value!r}; allowed are {ALLOWED}")
-    if isinstance(value, int) and value >= MAX_MAGNITUDE:
-        raise ExpressionError(f"'{text}' has a number above 63 bits")
+        raise _error(text, f"has {clean_line(repr(value), 40)}; allowed are {ALLOWED}")
+    if isinstance(value, int):
+        value = _number(value, text)
     return lambda names: value
 
 
@@ -140,26 +146,30 @@ def _name(name: str, text: str) -> _Compiled:
         try:
             return names[name]
         except KeyError:
-            known = ", ".join(sorted(names)) or "no names"
-            raise ExpressionError(f"'{text}' uses {name}; known here are {known}") from None
+            raise _unknown(name, names, text) from None
 
     return value
 
 
 def _number(value: Number, text: str) -> int:
-    """A value as an integer within 64 bits."""
-    if isinstance(value, str) or value != value or abs(value) >= MAX_MAGNITUDE or value != int(value):
-        raise ExpressionError(f"'{text}' needs whole numbers within 63 bits, it got {value!r}")
+    """A value as an integer within 63 bits."""
+    if isinstance(value, str):
+        raise _error(text, f"needs numbers, it got the text '{clean_line(value, 40)}'")
+    if not -MAX_MAGNITUDE < value < MAX_MAGNITUDE:  # also false for NaN
+        raise _error(text, "has no value within 63 bits")
+    if value != int(value):
+        raise _error(text, f"needs whole numbers, it got {value}")
     return int(value)
 
 
-def _binary(apply: Callable[[int, int], int], left: _Compiled, right: _Compiled, text: str) -> _Compiled:
+def _applied(
+    function: Callable[..., int], parts: Sequence[_Compiled], text: str
+) -> Callable[[Mapping[str, Number]], int]:
     def value(names: Mapping[str, Number]) -> int:
-        a, b = _number(left(names), text), _number(right(names), text)
         try:
-            return _number(apply(a, b), text)
+            return _number(function(*[_number(part(names), text) for part in parts]), text)
         except ZeroDivisionError:
-            raise ExpressionError(f"'{text}' divides by zero") from None
+            raise _error(text, "divides by zero") from None
 
     return value
 
@@ -169,7 +179,7 @@ def _comparison(node: ast.Compare, text: str) -> _Compiled:
     operators = []
     for op in node.ops:
         if type(op) not in _COMPARE:
-            raise ExpressionError(f"'{text}' has something else than {ALLOWED}")
+            raise _error(text, f"has something else than {ALLOWED}")
         operators.append(_COMPARE[type(op)])
 
     def value(names: Mapping[str, Number]) -> int:
@@ -177,7 +187,7 @@ def _comparison(node: ast.Compare, text: str) -> _Compiled:
         try:
             return int(all(op(a, b) for op, a, b in zip(operators, values, values[1:], strict=False)))
         except TypeError:
-            raise ExpressionError(f"'{text}' compares a text with a number") from None
+            raise _error(text, "compares a text with a number") from None
 
     return value
 
@@ -185,16 +195,7 @@ def _comparison(node: ast.Compare, text: str) -> _Compiled:
 def _call(node: ast.Call, text: str) -> _Compiled:
     name = node.func.id if isinstance(node.func, ast.Name) else ""
     if name not in _FUNCTIONS or node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
-        raise ExpressionError(f"'{text}' calls something else than min, max, ceil_div")
+        raise _error(text, f"calls something else than {', '.join(_FUNCTIONS)}")
     if len(node.args) < 2 or (name == "ceil_div" and len(node.args) != 2):
-        raise ExpressionError(f"'{text}': {name} takes {'2' if name == 'ceil_div' else '2 or more'} values")
-    parts = [_node(part, text) for part in node.args]
-    function = _FUNCTIONS[name]
-
-    def value(names: Mapping[str, Number]) -> int:
-        try:
-            return _number(function(*[_number(part(names), text) for part in parts]), text)
-        except ZeroDivisionError:
-            raise ExpressionError(f"'{text}' divides by zero") from None
-
-    return value
+        raise _error(text, f"calls {name}, which takes {'2' if name == 'ceil_div' else '2 or more'} values")
+    return _applied(_FUNCTIONS[name], [_node(part, text) for part in node.args], text)
