@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kda_tui.cli import machine
-from tests.cli.conftest import Answer
 
 SECRET = "sk-ant-not-a-real-key-0123456789"
 
 
-def test_every_fact_says_how_it_stands_and_what_is_missing_how_to_mend_it(kda: Callable[..., Answer]) -> None:
+def test_every_fact_says_how_it_stands_and_what_is_missing_how_to_mend_it(kda: Callable[..., Any]) -> None:
     facts = kda("doctor", "--json").json["facts"]
     names = {fact["name"] for fact in facts}
     wanted = "kda compiler gpu driver pycuda nvrtc ncu terminal skills state cache settings"
@@ -25,7 +25,7 @@ def test_every_fact_says_how_it_stands_and_what_is_missing_how_to_mend_it(kda: C
         assert fact["mend"] or fact["state"] != "missing", fact
 
 
-def test_the_key_is_never_shown(kda: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_is_never_shown(kda: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
     for answer in (kda("doctor"), kda("doctor", "--json")):
         assert "ANTHROPIC_API_KEY is set" in answer.out
@@ -53,7 +53,7 @@ def test_without_a_driver_the_permission_is_unknown(tmp_path: Path) -> None:
     assert machine.ncu_permission(tmp_path / "absent").state == "unknown"
 
 
-def test_a_missing_compiler_is_exit_code_3(kda: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_is_exit_code_3(kda: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     from kda_tui.evaluation.devices.cpu.compiler import find_compiler
 
     monkeypatch.setenv("KDA_CXX", "no-such-compiler")
@@ -66,7 +66,7 @@ def test_a_missing_compiler_is_exit_code_3(kda: Callable[..., Answer], monkeypat
     assert "missing  compiler" in answer.out
 
 
-def test_a_folder_that_cannot_be_written_is_named(kda: Callable[..., Answer], tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_named(kda: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     fact = machine.writable("state", tmp_path / "file" / "kda", "set XDG_STATE_HOME")
     assert (fact.state, fact.mend) == ("missing", "set XDG_STATE_HOME")
