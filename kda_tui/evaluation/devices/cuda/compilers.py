@@ -20,6 +20,27 @@ from typing import Any
 _ARCH_SPECIFIC = frozenset({"90", "100", "101", "103", "110", "120", "121"})
 
 
+# Standard headers that NVRTC lacks and CUDA sources include: what nvcc gives without being asked.
+_PRELUDE = "kda_prelude.h"
+_INTEGERS = (
+    "\n".join(
+        f"typedef {'unsigned ' if u else ''}{word} {'u' if u else ''}int{bits}_t;"
+        for u in (False, True)
+        for bits, word in ((8, "char" if u else "signed char"), (16, "short"), (32, "int"), (64, "long long"))
+    )
+    + "\ntypedef unsigned long uintptr_t;\ntypedef long intptr_t;\n"
+)
+_HEADERS: dict[str, str] = {
+    _PRELUDE: (
+        "#ifndef INFINITY\n#define INFINITY (__int_as_float(0x7f800000))\n#endif\n"
+        "#ifndef NAN\n#define NAN (__int_as_float(0x7fffffff))\n#endif\n"
+    ),
+    "kda_integers.h": f"#pragma once\n{_INTEGERS}",
+    **dict.fromkeys(("stdint.h", "cstdint"), '#include "kda_integers.h"\n'),
+    **dict.fromkeys(("stdlib.h", "stddef.h", "cstddef", "math.h", "cmath", "cuda_runtime.h"), ""),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Compiled:
     """``cubin`` empty: ``log`` says why. ``names`` maps each asked kernel to its symbol."""
@@ -121,12 +142,14 @@ def compile_nvrtc(
     from cuda.bindings import nvrtc
 
     code = (source.read_text(encoding="utf-8", errors="replace") if text is None else text).encode()
-    _, program = nvrtc.nvrtcCreateProgram(code, str(source).encode(), 0, [], [])
+    texts = [body.encode() for body in _HEADERS.values()]
+    names_of = [name.encode() for name in _HEADERS]
+    _, program = nvrtc.nvrtcCreateProgram(code, str(source).encode(), len(texts), texts, names_of)
     try:
         for name in kernels:
             nvrtc.nvrtcAddNameExpression(program, name.encode())
         flags = [
-            f"--gpu-architecture={arch}", "--std=c++17", "-lineinfo", "-default-device", "--ptxas-options=-v",
+            f"--gpu-architecture={arch}", "--std=c++17", "-lineinfo", "-default-device", f"--pre-include={_PRELUDE}", "--ptxas-options=-v",
             *[f"--include-path={folder}" for folder in toolkit_includes()], *options,
         ]  # fmt: skip
         (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
