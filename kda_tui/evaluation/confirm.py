@@ -21,7 +21,7 @@ from kda_tui.evaluation.timing import ChildTimes, Timer
 from kda_tui.record.contract import Contract, WorkloadSpec
 
 CHILDREN = 3
-SPARE_CHILDREN = 2  # a child that the A/A control voids may be repeated; A/A says nothing about the candidate
+SPARE_CHILDREN = 3  # a child that the A/A control voids may be repeated; A/A says nothing about the candidate
 
 
 @dataclass(slots=True)
@@ -107,12 +107,13 @@ def run_confirm(
     started = 0
     while len(children) < CHILDREN:
         found = measure(started, workloads)
-        started += 1
         reason = void_reason(found, numbers.margin)
         if not reason:
             children.append(found)
-            continue
-        voided += 1
+        else:
+            log.void.add(started)
+            voided += 1
+        started += 1
         if voided > SPARE_CHILDREN:
             raise InfrastructureFault(f"the machine is too noisy to confirm anything: {reason}")
     by_child = [child.ratios for child in children]

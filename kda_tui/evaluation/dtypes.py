@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
+_CHUNK = 1 << 16
 _NATIVE = {
     "float64": np.float64, "float32": np.float32, "float16": np.float16,
     "int64": np.int64, "int32": np.int32, "int16": np.int16, "int8": np.int8,
@@ -109,24 +110,36 @@ def decode(stored: Array, dtype: str) -> Array:
 
 
 def _to_bfloat16(values: Array) -> NDArray[np.uint16]:
-    if values.dtype == np.float32:
-        single = np.ascontiguousarray(values)
+    flat = np.ascontiguousarray(values).reshape(-1)
+    bits = np.empty(flat.size, np.uint16)
+    for start in range(0, flat.size, _CHUNK):  # temporaries that stay in the cache
+        part = flat[start : start + _CHUNK]
+        single = part.view(np.uint32) if part.dtype == np.float32 else _float32_to_odd(part)
+        bits[start : start + _CHUNK] = _round_to_bfloat16(single)
+    return bits.reshape(np.shape(values))
+
+
+def _float32_to_odd(values: Array) -> NDArray[np.uint32]:
+    """float32 bits rounded to odd: rounding twice to nearest would err on ties, this keeps them apart."""
+    exact = values.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        single = exact.astype(np.float32)
+        back = single.astype(np.float64)
         bits = single.view(np.uint32)
-    else:
-        exact = np.ascontiguousarray(values, dtype=np.float64)
-        with np.errstate(over="ignore"):
-            single = exact.astype(np.float32)
-        # Rounding twice would err on ties: go through float32 rounded to odd, which keeps the ties apart.
-        bits = single.view(np.uint32).copy()
-        with np.errstate(invalid="ignore"):
-            inexact = (single.astype(np.float64) != exact) & ~np.isnan(exact)
-            too_far = inexact & (np.abs(single.astype(np.float64)) > np.abs(exact))
-        bits[too_far] -= 1
+        if np.array_equal(back, exact):
+            return bits
+        inexact = (back != exact) & ~np.isnan(exact)
+        bits[inexact & (np.abs(back) > np.abs(exact))] -= 1
         bits[inexact] |= 1
-    with np.errstate(over="ignore"):
-        rounded = (bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16
-    nan = np.isnan(single)
-    return np.where(nan, (bits >> 16) | 0x40, rounded).astype(np.uint16)
+    return bits
+
+
+def _round_to_bfloat16(bits: NDArray[np.uint32]) -> Array:
+    high = bits >> 16
+    if not np.any(bits & 0xFFFF):
+        return high
+    rounded = (bits + np.uint32(0x7FFF) + (high & 1)) >> 16
+    return np.where((bits & 0x7FFFFFFF) > 0x7F800000, high | 0x40, rounded)
 
 
 def _to_e8m0(values: NDArray[np.float64]) -> NDArray[np.uint8]:

@@ -51,15 +51,24 @@ class SampleLog:
 
     path: Path | None
     slots: list[Slot] = field(default_factory=list)
+    void: set[int] = field(default_factory=set)  # children that count for nothing; their slots are kept
 
     def add(self, slot: Slot) -> None:
         self.slots.append(slot)
+
+    def valid(self, workload: str, arm: str) -> list[Slot]:
+        """The slots of an arm beside its rivals, without those of voided children."""
+        return [
+            s for s in self.slots
+            if s.workload == workload and s.arm == arm and s.block >= 0 and s.child not in self.void
+        ]  # fmt: skip
 
     def write(self) -> tuple[SampleFile, ...]:
         """The file and its hash; nothing without a path or without samples."""
         if self.path is None or not self.slots:
             return ()
-        data = "".join(json.dumps(slot.line()) + "\n" for slot in self.slots).encode()
+        lines = [slot.line() | ({"void": True} if slot.child in self.void else {}) for slot in self.slots]
+        data = "".join(json.dumps(line) + "\n" for line in lines).encode()
         self.path.parent.mkdir(parents=True, exist_ok=True)
         partial = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         with partial.open("wb") as file:
@@ -72,16 +81,10 @@ class SampleLog:
 
     def of(self, workload: str, arm: str) -> list[float]:
         """All samples of an arm beside its rivals, microseconds."""
-        return [
-            v for s in self.slots if s.workload == workload and s.arm == arm and s.block >= 0 for v in s.us
-        ]
+        return [v for slot in self.valid(workload, arm) for v in slot.us]
 
     def clock(self, workload: str, arm: str) -> float | None:
-        clocks = [
-            s.clock_mhz
-            for s in self.slots
-            if s.workload == workload and s.arm == arm and s.clock_mhz is not None
-        ]
+        clocks = [s.clock_mhz for s in self.valid(workload, arm) if s.clock_mhz is not None]
         return quantile(clocks, 0.5) if clocks else None
 
 
