@@ -19,6 +19,7 @@ SCOPES: Mapping[str, str] = {
     "benchmarks": "Benchmarks pane",
     "detail": "Candidate detail",
     "runs": "Runs screen",
+    "reading": "Help, findings, decisions, diffs, plots",
 }
 
 # A scope's actions also work in the scopes on its right.
@@ -32,6 +33,7 @@ PARENTS: Mapping[str, tuple[str, ...]] = {
     "benchmarks": ("workspace", "list", "everywhere"),
     "detail": ("list", "everywhere"),
     "runs": ("list", "everywhere"),
+    "reading": ("list", "everywhere"),
 }
 
 # What multiplexers, terminals and editors' terminals keep for themselves.
@@ -94,16 +96,16 @@ ACTIONS: tuple[Action, ...] = (
     _a("pane_6", "6", "hotspots", "Go to the hotspots.", "workspace"),
     _a("next_pane", "tab right l", "next pane", "Go to the next pane.", "workspace"),
     _a("previous_pane", "shift+tab left h", "previous pane", "Go to the previous pane.", "workspace"),
-    _a("find", "slash", "find", "Find a text in the pane; among candidates: filter.", "workspace", hint=True),
-    _a("find_next", "n", "next found", "Go to the next text found.", "workspace"),
-    _a("find_previous", "N", "previous found", "Go to the previous text found.", "workspace"),
+    _a("find", "slash", "find", "Find a text in what is shown; in tables: filter.", "list", hint=True),
+    _a("find_next", "n", "next found", "Go to the next text found.", "list"),
+    _a("find_previous", "N", "previous found", "Go to the previous text found.", "list"),
     _a("findings", "i", "findings", "What the reader could not take as it was.", "workspace"),
     _a("decisions", "a", "decisions", "Every decision: who, when, why, and what became of it.", "workspace"),
     _a("freeze", "p", "freeze", "Freeze the display; the run and the reading go on.", "workspace"),
-    _a("editor", "e", "editor", "Open what the pane shows in $EDITOR.", "workspace"),
-    _a("pager", "v", "pager", "Open what the pane shows in $PAGER.", "workspace"),
-    _a("copy", "y", "copy", "Copy what the pane shows, as Markdown.", "workspace", hint=True),
-    _a("export", "x", "export", "Write this screen as SVG and text under the workspace's exports/.", "workspace"),
+    _a("editor", "e", "editor", "Open what the pane shows in $EDITOR.", "list"),
+    _a("pager", "v", "pager", "Open what the pane shows in $PAGER.", "list"),
+    _a("copy", "y", "copy", "Copy what the pane shows, as Markdown.", "list", hint=True),
+    _a("export", "x", "export", "Write this screen as SVG and text into the current folder.", "list"),
     _a("runs", "r", "runs", "Go to the list of workspaces.", "workspace", hint=True),
     _a("plan_diff", "d", "diff", "Compare the plan with its last revision.", "plan", hint=True),
     _a("plan_view", "t", "plan or draft", "Show plan, draft or reviews in turn.", "plan", hint=True),
@@ -119,11 +121,7 @@ ACTIONS: tuple[Action, ...] = (
     _a("next_tab", "tab right l", "next", "Next part of the candidate.", "detail", hint=True),
     _a("previous_tab", "shift+tab left h", "previous", "Previous part of the candidate.", "detail", hint=True),
     _a("detail_diff", "d", "diff", "Diff against the parent, the incumbent, the baseline in turn.", "detail", hint=True),
-    _a("detail_editor", "e", "editor", "Open the file in $EDITOR.", "detail"),
-    _a("detail_pager", "v", "pager", "Open the file in $PAGER.", "detail"),
-    _a("detail_copy", "y", "copy", "Copy what is shown.", "detail"),
     _a("runs_order", "o", "order", "Order by the next column.", "runs", hint=True),
-    _a("runs_filter", "slash f", "find", "Find workspaces by a text.", "runs", hint=True),
     _a("runs_restart", "U", "restart worker", "Start a worker where it is gone.", "runs", True, True),
     _a("down", "j down", "down", "One row down.", "list"),
     _a("up", "k up", "up", "One row up.", "list"),

@@ -68,6 +68,18 @@ DEFAULT: Sequence[str] = (
     "id", "hypothesis", "parents", "item", "verdict", "us", "ratio", "floor", "reg", "spill", "smem", "decision",
 )  # fmt: skip
 
+
+def known(names: Sequence[str]) -> tuple[Sequence[str], list[str]]:
+    """Configured columns that exist (the default where none is), and complaints about the others."""
+    good = [name for name in names if name in COLUMNS]
+    bad = [
+        f"ui.columns: there is no column '{name}'; there are {', '.join(COLUMNS)}"
+        for name in names
+        if name not in COLUMNS
+    ]
+    return good or DEFAULT, bad
+
+
 FLEX = 14  # the narrowest useful hypothesis
 
 

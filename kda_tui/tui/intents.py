@@ -164,7 +164,7 @@ def _approve(here: Here) -> Intent:
         f"Approve the promotion of {cand.id}",
         happens,
         {"gate": gate.id, "cand": cand.id},
-        _promotion_expect(here, cand),
+        {**_promotion_expect(here, cand), "eval": gate.target.get("eval") or cand.eval},
     )
 
 
@@ -293,9 +293,7 @@ def _unpin(here: Here) -> Intent:
     if note is None:
         raise NotNow("No steering note is pinned.")
     happens = (f"{note.who}: {note.text}", "The agent no longer gets this note.")
-    return Intent(
-        "unpin", "Unpin a steering note", happens, {"claim": note.decision, "decision": note.decision}
-    )
+    return Intent("unpin", "Unpin a steering note", happens, {"decision": note.decision})
 
 
 def _reply(here: Here) -> Intent:

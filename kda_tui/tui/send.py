@@ -46,19 +46,20 @@ class Sender:
         )
         return inbox.send(self.workspace, decision)
 
-    def start_worker(self) -> str:
+    def start_worker(self, resume: bool, agent: str = "") -> str:
         """Start a detached worker as a process of its own; returns what it said."""
         self.refuse_read_only()
-        command = [sys.executable, "-m", "kda_tui", "run", str(self.workspace.root), "--detach"]
+        command = [sys.executable, "-m", "kda_tui", "run", str(self.workspace.root)]
+        command += ["--resume"] if resume else []
+        command += ["--agent", agent] if agent else []
+        hint = f"kda run {self.workspace.root} says more"
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL, check=False
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise UserError(
-                f"the worker did not start: {error}; kda run {self.workspace.root} says more"
-            ) from None
+            raise UserError(f"the worker did not start: {error}; {hint}") from None
         said = (done.stderr if done.returncode else done.stdout).strip().split("\n")[-1]
         if done.returncode:
-            raise UserError(f"the worker did not start: {said or f'exit code {done.returncode}'}")
-        return said or "worker started"
+            raise UserError(f"the worker did not start: {said or f'exit code {done.returncode}'}; {hint}")
+        return said or "a worker is starting"

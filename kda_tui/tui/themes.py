@@ -18,6 +18,7 @@ from rich.style import Style
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
+from kda_tui.config import share_path, user_folder
 from kda_tui.text import UserError
 
 COLORS: tuple[str, ...] = (
@@ -141,13 +142,7 @@ def load_themes(folders: Iterable[Path]) -> tuple[dict[str, Look], list[str]]:
 
 def theme_folders() -> list[Path]:
     """Where themes are looked for: shipped ones, then the user's own."""
-    package = Path(__file__).resolve().parent.parent
-    shipped = package / "_share" / "themes"
-    return [shipped if shipped.is_dir() else package.parent / "themes", user_folder()]
-
-
-def user_folder() -> Path:
-    return Path("~/.config/kda/themes").expanduser()
+    return [share_path("themes"), user_folder() / "themes"]
 
 
 def _table(data: Mapping[str, Any], key: str, name: str) -> Mapping[str, Any]:

@@ -188,7 +188,9 @@ def comparison(cand: Candidate, snapshot: Snapshot) -> Line:
     if cand.opponent and cand.opponent != snapshot.incumbent.cand:
         other = snapshot.candidates.get(cand.opponent)
         stale = other is not None and other.decision in ("vetoed", "revoked")
-        return (head, span(f" vs {cand.opponent}", "dim"), *(((" STALE", "warn"),) if stale else ()))
+        if stale:
+            return (head, (" STALE ", "warn"), span(cand.opponent, "dim"))
+        return (head, span(f" vs {cand.opponent}", "dim"))
     if cand.lo is not None and cand.hi is not None:
         return (head, span(f" [{ratio(cand.lo)} {ratio(cand.hi)}]", "dim"))
     return (head,)

@@ -39,6 +39,10 @@ class Pane(Rows):
         lines = [text_of(line) for line in self.head()] + [text_of(self.row(i)) for i in range(self.count())]
         return "\n".join(lines) + "\n"
 
+    def document(self) -> tuple[str, str]:
+        """A file name and a text: what $EDITOR and $PAGER get."""
+        return f"{self.title or 'page'}.md", self.markdown()
+
     def find(self, text: str) -> str:
         """Start a search; returns words for the note line."""
         return f"nothing to find in the {self.title}"

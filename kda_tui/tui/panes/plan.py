@@ -137,11 +137,11 @@ class PlanPane(TextPane):
             for (rev, line), (quote, text) in sorted(self.comments.items())
         )
 
-    def document(self) -> str:
-        return self._texts.get(self.view, "")
+    def document(self) -> tuple[str, str]:
+        return f"{self.view}.md", self._texts.get(self.view, "")
 
     def markdown(self) -> str:
-        return self.document()
+        return self._texts.get(self.view, "")
 
     def do_plan_view(self) -> None:
         self.view = VIEWS[(VIEWS.index(self.view) + 1) % len(VIEWS)]

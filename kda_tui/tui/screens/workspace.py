@@ -27,6 +27,7 @@ from kda_tui.tui.panes.pane import Pane
 from kda_tui.tui.panes.plan import PlanPane
 from kda_tui.tui.panes.transcript import TranscriptPane
 from kda_tui.tui.screens.confirm import ConfirmScreen
+from kda_tui.tui.screens.detail import DetailScreen
 from kda_tui.tui.screens.prompt import PromptScreen
 from kda_tui.tui.screens.screen import KeyScreen
 from kda_tui.tui.send import Sender
@@ -52,6 +53,7 @@ class WorkspaceScreen(KeyScreen):
         self.right_number = 2
         self.zoomed = False
         self.frozen = False
+        self._plots = 0
         self._message = ""
         self._message_until = 0.0
         self._lost = ""
@@ -184,6 +186,9 @@ class WorkspaceScreen(KeyScreen):
             if first:
                 self.app.attached(event.snapshot)
             self.app.changed(event.snapshot)
+            top = self.app.screen
+            if isinstance(top, DetailScreen) and top.snapshot.workspace == event.snapshot.workspace:
+                top.draw(event.snapshot)
         if self._follower is not None:
             self._follower.taken()
 
