@@ -227,6 +227,8 @@ def _host_words(code: Sequence[Token]) -> Iterator[LintFinding]:
             yield from _attribute(code, i)
         elif token.text == "__managed__":
             yield _refuse("managed", token, "__managed__: memory is the judge's to give")
+        elif token.text in ("thread_local", "__thread"):
+            yield _refuse("storage", token, f"{token.text}: device code has __shared__ and local memory")
         elif token.text == "_Pragma":
             yield _refuse("pragma", token, "_Pragma: write #pragma unroll")
         elif called and not member and token.text in HOST_CALLS:

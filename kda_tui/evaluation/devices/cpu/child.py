@@ -74,6 +74,7 @@ class Step(ctypes.Structure):
         ("target", c_void_p),
         ("bytes", c_uint64),
         ("value", c_uint32),
+        ("module", c_uint32),
         ("grid", Index),
         ("block", Index),
     )
@@ -93,7 +94,7 @@ class Launch(ctypes.Structure):
 
 
 class Mode(ctypes.Structure):
-    _fields_ = (("flush", c_uint32), ("reverse", c_uint32), ("check", c_uint32))
+    _fields_ = tuple((name, c_uint32) for name in ("flush", "reverse", "check", "poison"))
 
 
 class Program:
@@ -199,6 +200,7 @@ class Child:
             arguments=ctypes.addressof(pointers),
             dynamic_shared=program.dynamic_shared,
             bytes=step["shared_bytes"],
+            module=program.module,
             grid=Index(*step["grid"]),
             block=Index(*step["block"]),
         )

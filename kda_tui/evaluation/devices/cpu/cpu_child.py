@@ -112,12 +112,13 @@ class CpuChild:
     def run(self, arm: str, launches: Sequence[Launch], timeout_s: float) -> LaunchReport:
         """Run launches once each, in order, untimed.
 
-        Threads begin in rising order in one launch and in falling order in the next, and dynamic shared
-        memory is poisoned: a race gives itself away.
+        Threads begin in rising order in one launch and in falling order in the next, and shared memory is
+        all ones before the one and zero before the other: a race gives itself away.
         """
         modes = []
         for _ in launches:
-            modes.append({"flush": 0, "reverse": self._untimed % 2, "check": 1})
+            falling = self._untimed % 2
+            modes.append({"flush": 0, "reverse": falling, "check": 1, "poison": 0 if falling else 0xFF})
             self._untimed += 1
         report, _ = self._execute(arm, launches, modes, timeout_s)
         return report

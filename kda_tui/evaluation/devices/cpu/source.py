@@ -15,7 +15,7 @@ _PREAMBLE = """\
 """
 _DYNAMIC_SHARED = """\
 extern "C" {
-alignas(1024) __thread unsigned char kda_dynamic_shared[kda::MAX_DYNAMIC_SHARED];
+__thread unsigned char kda_dynamic_shared[kda::MAX_DYNAMIC_SHARED] __attribute__((aligned(1024)));
 static char* kda_dynamic() { return reinterpret_cast<char*>(kda_dynamic_shared); }
 }
 """
@@ -45,45 +45,80 @@ def translation_unit(name: str, text: str, kernels: Sequence[str], shares_dynami
 def rewrite(text: str) -> tuple[str, bool]:
     """The text with ``__shared__`` declarations as a host compiler takes them; true if one is dynamic.
 
-    ``extern __shared__ T name[];`` becomes thread-local storage under one common symbol. Lines stay.
+    ``extern __shared__ T name[];`` names one common thread-local array: under an assembler name outside
+    of functions, as a reference to it inside (a template forgets assembler names). Lines stay.
     """
     source = tokenize(text)
     code = [t for t in source.tokens if t.kind != "newline"]
-    edits: list[tuple[int, int, str]] = []
+    edits: list[_Edit] = []
     dynamic = False
+    in_function: list[bool] = []  # per open brace
     for i, token in enumerate(code):
-        if token.text != "__shared__":
-            continue
-        before = code[i - 1] if i else None
-        if before is not None and before.text in ("extern", "static"):
-            edits.append((before.start, before.start + len(before.text), ""))
-        if before is not None and before.text == "extern":
-            dynamic = True
-            edits.append((token.start, token.start + len("__shared__"), "extern __thread"))
-            edits += _label(code, i)
-        edits += _alignment_first(source, code, i)
+        if token.text == "{":
+            in_function.append(not _is_namespace(code, i))
+        elif token.text == "}" and in_function:
+            in_function.pop()
+        elif token.text == "__shared__":
+            first = i - 1 if i and code[i - 1].text in ("extern", "static") else i
+            if code[first].text == "extern":
+                dynamic = True
+                edits += _dynamic(source, code, first, any(in_function))
+            else:
+                edits += _static(source, code, first, i)
     return _apply(source, edits), dynamic
 
 
-def _label(code: Sequence[Token], shared: int) -> list[tuple[int, int, str]]:
-    for token in code[shared:]:
-        if token.text == ";":
-            return [(token.start, token.start, " KDA_DYNAMIC_SHARED")]
-    return []
+_Edit = tuple[int, int, str]  # from, to, words in their place
 
 
-def _alignment_first(source: Source, code: Sequence[Token], shared: int) -> list[tuple[int, int, str]]:
-    """``__shared__ alignas(16) T`` is CUDA; C++ wants ``alignas(16)`` before the other specifiers."""
-    if shared + 2 >= len(code) or code[shared + 1].text != "alignas" or code[shared + 2].text != "(":
+def _is_namespace(code: Sequence[Token], brace: int) -> bool:
+    before = [t.text for t in code[max(0, brace - 6) : brace]]
+    return "namespace" in before or before[-2:] == ["extern", '"C"']
+
+
+def _dynamic(source: Source, code: Sequence[Token], first: int, in_function: bool) -> list[_Edit]:
+    """Replace ``extern __shared__ T name[];``, alignment words left out: the array is aligned enough."""
+    last = next((k for k in range(first, min(first + 64, len(code))) if code[k].text == ";"), None)
+    if last is None:
         return []
-    end = code[matching(tuple(code[: shared + 40]), shared + 2)]
-    start = code[shared + 1].start
-    words = source.text[start : end.start + 1]
-    first = code[shared - 1] if shared and code[shared - 1].text in ("extern", "static") else code[shared]
-    return [(first.start, first.start, words + " "), (start, end.start + 1, "")]
+    kept, k = [], first + 2
+    while k < last:
+        if code[k].text in ("alignas", "__align__", "__attribute__") and code[k + 1].text == "(":
+            k = matching(code, k + 1)
+        else:
+            kept.append(code[k])
+        k += 1
+    bracket = next((n for n, t in enumerate(kept) if t.text == "["), 0)
+    if bracket < 2:
+        return []
+    kind, name = " ".join(t.text for t in kept[: bracket - 1]), kept[bracket - 1].text
+    sizes = "".join(t.text for t in kept[bracket:])
+    if in_function:
+        words = f"auto& {name} = reinterpret_cast<{kind} (&){sizes}>(kda_dynamic_shared)"
+    else:
+        words = f"extern __thread {kind} {name}{sizes} KDA_DYNAMIC_SHARED"
+    start, end = code[first].start, code[last].start
+    return [(start, end, words + _lines_between(source, start, end))]
 
 
-def _apply(source: Source, edits: list[tuple[int, int, str]]) -> str:
+def _lines_between(source: Source, start: int, end: int) -> str:
+    joined = bisect_left(source.splices, end) - bisect_left(source.splices, start)
+    return "\n" * (source.text.count("\n", start, end) + joined)
+
+
+def _static(source: Source, code: Sequence[Token], first: int, shared: int) -> list[_Edit]:
+    """Drop ``static``, which ``__shared__`` says too; move ``alignas`` to where C++ wants it."""
+    edits: list[_Edit] = []
+    if first != shared:
+        edits.append((code[first].start, code[first].start + len("static"), ""))
+    if shared + 2 < len(code) and code[shared + 1].text == "alignas" and code[shared + 2].text == "(":
+        start, end = code[shared + 1].start, code[matching(code, shared + 2)].start + 1
+        edits.append((code[first].start, code[first].start, source.text[start:end] + " "))
+        edits.append((start, end, ""))
+    return edits
+
+
+def _apply(source: Source, edits: Sequence[_Edit]) -> str:
     pieces, position = [], 0
     for start, end, words in sorted(edits, key=lambda e: (e[0], e[1])):
         pieces.append(_with_splices(source, position, start))

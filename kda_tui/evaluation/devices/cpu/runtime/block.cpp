@@ -112,17 +112,23 @@ void Block::run(const Kernel& kernel, void** arguments) {
         const unsigned lanes = threads_ - w * WARP;
         const uint32_t all = lanes >= WARP ? ~0u : bit(lanes) - 1;
         warp_[w].fresh = warp_[w].alive = all;
-        warp_[w].ready = warp_[w].meetings = 0;
+        warp_[w].ready = warp_[w].converging = warp_[w].meetings = 0;
     }
     switch_to(pick(reverse_ ? warps_ - 1 : 0, ~0u), &scheduler_);
     kernel_ = nullptr;
 }
 
 // The next thread that can run: lanes of ``warp`` first, then the other warps in order. -1: none.
-int Block::pick(unsigned warp, uint32_t lanes_of_first) const {
+int Block::pick(unsigned warp, uint32_t lanes_of_first) {
     uint32_t mask = lanes_of_first;
     for (unsigned seen = 0; seen <= warps_; seen++) {
-        const uint32_t lanes = (warp_[warp].ready | warp_[warp].fresh) & mask;
+        Warp& w = warp_[warp];
+        if (w.converging && !(w.ready | w.fresh)) {
+            for (uint32_t rest = w.converging; rest; rest &= rest - 1) w.result[lowest(rest)] = w.converging;
+            w.ready = w.converging;
+            w.converging = 0;
+        }
+        const uint32_t lanes = (w.ready | w.fresh) & mask;
         if (lanes) return int(warp * WARP + (reverse_ ? highest(lanes) : lowest(lanes)));
         mask = ~0u;
         if (reverse_) {
@@ -177,10 +183,8 @@ void Block::switch_to(int thread, void** save) {
         next_ = unsigned(thread);
         fiber_of_[thread] = fiber;
     }
-    void* to = fiber_of_[thread]->stack_pointer;
-    if (save != &fiber_of_[thread]->stack_pointer) {
-        kda_switch(save, to);
-    }
+    void** to = &fiber_of_[thread]->stack_pointer;
+    if (save != to) kda_switch(save, *to);
 }
 
 // The current thread waits; returns when something made it ready and it is its turn.
@@ -199,8 +203,7 @@ void Block::give_way() {
     warp.ready |= bit(lane);
     const uint32_t later = reverse_ ? bit(lane) - 1 : ~(bit(lane) | (bit(lane) - 1));
     const unsigned thread = current_;
-    const int next = pick(thread / WARP, later);
-    if (next != int(thread)) switch_to(next, &fiber_of_[thread]->stack_pointer);
+    switch_to(pick(thread / WARP, later), &fiber_of_[thread]->stack_pointer);
     current_ = thread;
     warp.ready &= ~bit(lane);
     kda_thread_index = index_[thread];
@@ -299,7 +302,14 @@ void Block::finish_meeting(Warp& warp, unsigned which) {
     for (uint32_t rest = m.arrived; rest; rest &= rest - 1) warp.result[lowest(rest)] = total;
 }
 
-uint32_t Block::active_mask() const { return warp_[current_ / WARP].alive; }
+// The lanes that come to the same point before the warp has nothing else to do: as converged as can be.
+uint32_t Block::active_mask() {
+    const unsigned lane = current_ % WARP;
+    Warp& warp = warp_[current_ / WARP];
+    warp.converging |= bit(lane);
+    wait();
+    return uint32_t(warp.result[lane]);
+}
 
 void Block::deadlock() const {
     char text[400];

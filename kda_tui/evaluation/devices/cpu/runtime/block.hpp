@@ -18,6 +18,7 @@ struct Warp {
     uint32_t fresh;  // not begun
     uint32_t ready;  // may go on
     uint32_t alive;  // not ended
+    uint32_t converging;  // lanes in __activemask, until no other lane of the warp can run
     uint32_t meetings;
     Meeting meeting[WARP];
     uint64_t given[WARP], result[WARP];
@@ -37,7 +38,7 @@ class Block {
 
     int block_collective(uint32_t op, int predicate);
     uint64_t warp_collective(uint32_t mask, uint32_t op, uint64_t value, uint32_t source);
-    uint32_t active_mask() const;
+    uint32_t active_mask();
     void give_way();
 
     // Stacks hold what earlier kernels left; this makes them zero again.
@@ -49,7 +50,7 @@ class Block {
   private:
     static void fiber_main();
     Fiber* new_fiber();
-    int pick(unsigned warp, uint32_t lanes_of_first) const;
+    int pick(unsigned warp, uint32_t lanes_of_first);
     void begin(unsigned thread);
     void end_thread();
     void wait();

@@ -18,7 +18,8 @@ struct Step {
     char* (*dynamic_shared)();   // null: the program has none
     void* target;
     uint64_t bytes;              // of the memset, or of dynamic shared memory
-    uint32_t value;
+    uint32_t value;              // of the memset
+    uint32_t module;             // of the kernel
     uint3 grid, block;
 };
 
@@ -37,13 +38,17 @@ struct Launch {
 struct Mode {
     uint32_t flush;    // scrub and empty the caches before each launch
     uint32_t reverse;  // threads of a block begin in falling order
-    uint32_t check;    // poison dynamic shared memory and look past its end
+    uint32_t check;    // fill shared memory with ``poison`` first, look past the dynamic part afterwards
+    uint32_t poison;   // a byte
 };
 
 namespace {
 
 constexpr size_t PAGE = 4096;
+constexpr unsigned MAX_MODULES = 64;
 Workers* workers = nullptr;
+Module* modules[MAX_MODULES];
+unsigned module_count = 0;
 size_t flush_bytes = 0;
 
 int64_t now() {
@@ -58,18 +63,18 @@ struct Grid {
     uint64_t total, chunk, next;
 };
 
-void check_past_end(const Step& step) {
+void check_past_end(const Step& step, char poison) {
+    if (!step.dynamic_shared) return;
     const char* memory = step.dynamic_shared();
     for (size_t i = step.bytes; i < MAX_DYNAMIC_SHARED; i++) {
-        if (memory[i] != char(0xff)) stop("a thread wrote past the end of the dynamic shared memory (shared_bytes)");
+        if (memory[i] != poison) stop("a thread wrote past the end of the dynamic shared memory (shared_bytes)");
     }
 }
 
 void run_blocks(void* context, unsigned) {
     Grid& grid = *static_cast<Grid*>(context);
     const Step& step = *grid.step;
-    const bool check = grid.mode->check && step.dynamic_shared;
-    if (check) memset(step.dynamic_shared(), 0xff, MAX_DYNAMIC_SHARED);
+    if (grid.mode->check) modules[step.module]->fill_shared(int(grid.mode->poison));
     kernel_name = step.kernel->name;
     kda_grid_size = step.grid;
     this_block->shape(step.block, grid.mode->reverse);
@@ -83,7 +88,7 @@ void run_blocks(void* context, unsigned) {
             this_block->run(*step.kernel, step.arguments);
         }
     }
-    if (check) check_past_end(step);
+    if (grid.mode->check) check_past_end(step, char(grid.mode->poison));
 }
 
 void run_step(const Step& step, const Mode& mode) {
@@ -102,12 +107,6 @@ void run_step(const Step& step, const Mode& mode) {
     }
 }
 
-struct Scrub {
-    Module* const* modules;
-    unsigned count;
-    char* memory;
-};
-
 // Writes one half of this worker's share, then reads the other, clean half: no dirty line is left over.
 void empty_caches(char* share, size_t bytes) {
     auto* words = reinterpret_cast<volatile uint64_t*>(share);
@@ -119,15 +118,11 @@ void empty_caches(char* share, size_t bytes) {
 }
 
 void scrub_worker(void* context, unsigned worker) {
-    const Scrub& scrub = *static_cast<Scrub*>(context);
-    for (unsigned i = 0; i < scrub.count; i++) scrub.modules[i]->reset_shared();
+    for (unsigned i = 0; i < module_count; i++) modules[i]->fill_shared(0);
     this_block->scrub();
     const size_t share = flush_bytes / workers->count() & ~(PAGE - 1);
-    empty_caches(scrub.memory + worker * share, share);
+    empty_caches(static_cast<char*>(context) + worker * share, share);
 }
-
-Module* modules[64];
-unsigned module_count = 0;
 
 void flush() {
     static char* memory = nullptr;
@@ -137,8 +132,7 @@ void flush() {
         memory = static_cast<char*>(mapped);
         memset(memory, 1, flush_bytes);
     }
-    Scrub scrub{modules, module_count, memory};
-    workers->all(scrub_worker, &scrub);
+    workers->all(scrub_worker, memory);
 }
 
 }  // namespace
@@ -170,7 +164,7 @@ KDA_RUNTIME void kda_unmap(void* mapped, uint64_t bytes) {
 
 // -1: too many programs.
 KDA_RUNTIME int kda_add_module(const void* symbol) {
-    if (kda::module_count == 64) return -1;
+    if (kda::module_count == kda::MAX_MODULES) return -1;
     kda::modules[kda::module_count] = new kda::Module(symbol);
     return int(kda::module_count++);
 }

@@ -6,6 +6,8 @@
 
 #include "crash.hpp"
 
+extern "C" void* __tls_get_addr(void* index);
+
 namespace kda {
 namespace {
 
@@ -42,11 +44,13 @@ dl_phdr_info find(const void* address) {
 
 }  // namespace
 
-Module::Module(const void* symbol) : base_(static_cast<const char*>(symbol)) {
+Module::Module(const void* symbol) {
     const dl_phdr_info info = find(symbol);
+    tls_id_ = info.dlpi_tls_modid;
     uintptr_t sealed_end = 0;  // what the loader made read-only after relocation
     for (int i = 0; i < info.dlpi_phnum; i++) {
         const ElfW(Phdr)& h = info.dlpi_phdr[i];
+        if (h.p_type == PT_TLS) shared_bytes_ = h.p_memsz;
         if (h.p_type == PT_GNU_RELRO) sealed_end = (info.dlpi_addr + h.p_vaddr + h.p_memsz) & ~uintptr_t(4095);
     }
     for (int i = 0; i < info.dlpi_phnum && ranges_ < MAX_RANGES; i++) {
@@ -79,16 +83,12 @@ void Module::reset_globals() {
     for (unsigned i = 0; i < ranges_; i++) memcpy(range_[i].begin, range_[i].saved, range_[i].bytes);
 }
 
-void Module::reset_shared() const {
-    const dl_phdr_info info = find(base_);
-    if (!info.dlpi_tls_data) return;  // this OS thread has not used it
-    for (int i = 0; i < info.dlpi_phnum; i++) {
-        const ElfW(Phdr)& h = info.dlpi_phdr[i];
-        if (h.p_type != PT_TLS) continue;
-        char* block = static_cast<char*>(info.dlpi_tls_data);
-        memcpy(block, reinterpret_cast<const char*>(info.dlpi_addr + h.p_vaddr), h.p_filesz);
-        memset(block + h.p_filesz, 0, h.p_memsz - h.p_filesz);
-    }
+void Module::fill_shared(int value) const {
+    if (!shared_bytes_) return;
+    struct {
+        unsigned long module, offset;
+    } index = {tls_id_, 0};
+    memset(__tls_get_addr(&index), value, shared_bytes_);
 }
 
 }  // namespace kda

@@ -16,13 +16,15 @@ class Module {
 
     size_t changed_bytes() const;  // of its globals, since it was loaded
     void reset_globals();
-    void reset_shared() const;     // the calling OS thread's static shared memory
+
+    // Every byte of the calling OS thread's shared memory: all thread-local storage of a program is that.
+    void fill_shared(int value) const;
 
   private:
     static constexpr unsigned MAX_RANGES = 8;
     Range range_[MAX_RANGES];
     unsigned ranges_ = 0;
-    const char* base_ = nullptr;
+    size_t tls_id_ = 0, shared_bytes_ = 0;
 };
 
 }  // namespace kda

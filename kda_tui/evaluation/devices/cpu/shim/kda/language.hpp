@@ -22,6 +22,9 @@
 #define __CUDACC_VER_MINOR__ 0
 
 // Every name of dynamic shared memory is the same bytes, as on a GPU (see source.py).
+extern "C" {
+extern __thread __attribute__((aligned(1024))) unsigned char kda_dynamic_shared[];
+}
 #define KDA_DYNAMIC_SHARED __asm__("kda_dynamic_shared")
 
 namespace kda {
