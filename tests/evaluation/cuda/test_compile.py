@@ -48,6 +48,38 @@ def test_errors_name_the_line(tmp_path: Path) -> None:
     assert "kernel.cu(2)" in built.log
 
 
+@needs_nvrtc
+@pytest.mark.parametrize(
+    "order",
+    [
+        ("<cstdint>", "<cuda/barrier>", "<cuda.h>"),
+        ("<cuda.h>", "<cuda/barrier>", "<stdint.h>"),
+        ("<stdlib.h>",),
+    ],
+)
+def test_headers_that_nvcc_gives_are_there_in_any_order(tmp_path: Path, order: tuple[str, ...]) -> None:
+    source = tmp_path / "kernel.cu"
+    includes = "".join(f"#include {name}\n" for name in order)
+    body = (
+        "uint32_t n = 3; uint64_t m = n; x[0] = m + INFINITY;"
+        if any("stdint" in o or "cstdint" in o for o in order)
+        else "x[0] = NAN;"
+    )
+    source.write_text(includes + 'extern "C" __global__ void f(float* x) { ' + body + " }\n")
+    built = compilers.compile_nvrtc(source, "sm_90a", [], ["f"])
+    assert built.cubin, built.log
+
+
+@needs_nvrtc
+def test_the_kernels_of_the_gpu_tests_compile(tmp_path: Path) -> None:
+    from tests.evaluation.cuda.launches import KERNELS, SOURCE
+
+    source = tmp_path / "kernel.cu"
+    source.write_text(SOURCE)
+    built = compilers.compile_nvrtc(source, "sm_90a", [], list(KERNELS))
+    assert built.cubin, built.log
+
+
 @needs_nvcc
 def test_nvcc_agrees_and_names_what_is_missing(tmp_path: Path) -> None:
     source = tmp_path / "kernel.cu"

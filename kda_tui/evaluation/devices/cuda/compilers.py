@@ -22,21 +22,12 @@ _ARCH_SPECIFIC = frozenset({"90", "100", "101", "103", "110", "120", "121"})
 
 # Standard headers that NVRTC lacks and CUDA sources include: what nvcc gives without being asked.
 _PRELUDE = "kda_prelude.h"
-_INTEGERS = (
-    "\n".join(
-        f"typedef {'unsigned ' if u else ''}{word} {'u' if u else ''}int{bits}_t;"
-        for u in (False, True)
-        for bits, word in ((8, "char" if u else "signed char"), (16, "short"), (32, "int"), (64, "long long"))
-    )
-    + "\ntypedef unsigned long uintptr_t;\ntypedef long intptr_t;\n"
-)
 _HEADERS: dict[str, str] = {
     _PRELUDE: (
         "#ifndef INFINITY\n#define INFINITY (__int_as_float(0x7f800000))\n#endif\n"
         "#ifndef NAN\n#define NAN (__int_as_float(0x7fffffff))\n#endif\n"
     ),
-    "kda_integers.h": f"#pragma once\n{_INTEGERS}",
-    **dict.fromkeys(("stdint.h", "cstdint"), '#include "kda_integers.h"\n'),
+    **dict.fromkeys(("stdint.h", "cstdint"), "#include <cuda/std/cstdint>\n"),
     **dict.fromkeys(("stdlib.h", "stddef.h", "cstddef", "math.h", "cmath", "cuda_runtime.h"), ""),
 }
 
