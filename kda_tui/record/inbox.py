@@ -181,9 +181,9 @@ def _read(path: Path) -> Pending | None:
         body = json.loads(data)
     except (ValueError, RecursionError):
         return Pending(path, None, "not JSON")
-    error = _problem(body, path.stem)
-    if error:
-        return Pending(path, None, error)
+    problem = _problem(body, path.stem)
+    if problem:
+        return Pending(path, None, problem)
     return Pending(path, replace(from_line(Decision, body), uid=facts.st_uid))
 
 

@@ -138,9 +138,13 @@ class Recorder:
             raise ValueError(f"{kind}: the recorder itself writes {', '.join(taken)}")
         body: dict[str, Any] = {"kind": kind, **fields}
         if candidate is not None:
-            body["candidate"] = _unstamped(to_line(candidate))
+            body["candidate"] = {
+                "id": candidate.id,
+                "stage": candidate.stage,
+                **_unstamped(to_line(candidate)),
+            }
         if decision is not None:
-            body["decision"] = decision if isinstance(decision, str) else _unstamped(to_line(decision))
+            body["decision"] = decision if isinstance(decision, str) else _decision_body(decision)
         if rows:
             body["rows"] = [dict(row) for row in rows]
         return body
@@ -173,7 +177,7 @@ class Recorder:
     def transcript(self, block: TranscriptBlock) -> int:
         """Append one finished block; returns its seq. Long text goes to a blob, its beginning stays."""
         self._ready()
-        body = _unstamped(to_line(block))
+        body = {"kind": block.kind, **_unstamped(to_line(block))}
         text = self._redactor.redact_text(block.text).encode("utf-8", "replace")
         if len(text) > LONG_TEXT:
             body |= {"text": block.text[:_EXCERPT], "blob": self._keep(text)}
@@ -345,6 +349,12 @@ class Recorder:
 
 def _unstamped(body: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in body.items() if key not in _STAMPED}
+
+
+def _decision_body(decision: Decision) -> dict[str, Any]:
+    line = to_line(decision)
+    sent = {"sent": decision.t} if decision.t else {}
+    return {"id": decision.id, "kind": decision.kind, "by": decision.by, **_unstamped(line), **sent}
 
 
 def _write_csv_header(path: Path) -> None:
