@@ -135,6 +135,8 @@ def _said(item: Any, model: type[BaseModel], key: Key, names: Names) -> str:
     if kind == "literal_error":
         expected = str(context.get("expected", "")).replace("'", "").replace(" or ", ", ")
         return f"{short(value)} is not one of {expected}"
+    if kind == "tuple_type" and len(key) == 1 and key[0] in names:
+        return f"a table of its own for each: write [[{names[str(key[0])]}]]"
     message = _NEEDED.get(kind) or str(item["msg"]).replace("Input ", "").replace("String", "text")
     return f"{message}, it is {short(value)}"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kda_tui.text import UserError, clean_line
@@ -80,6 +80,10 @@ class Lines:
         while wanted not in self._lines:
             wanted = wanted[:-1]
         return self._lines[wanted]
+
+    def moved(self, where: Callable[[Key], Key]) -> Lines:
+        """The same lines under other keys: ``where`` gives the new key of each."""
+        return Lines({where(key): line for key, line in self._lines.items()})
 
     def has(self, key: Sequence[str | int]) -> bool:
         return tuple(key) in self._lines

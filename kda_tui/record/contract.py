@@ -13,6 +13,7 @@ from kda_tui.record.contract_model import (
     Domain,
     DType,
     Expr,
+    Fill,
     GatesSpec,
     Hidden,
     Include,
@@ -24,6 +25,7 @@ from kda_tui.record.contract_model import (
 )
 from kda_tui.record.sizes import (
     DEVICE_FACTS,
+    contract_names,
     element_size,
     known_names,
     storage_elements,
@@ -46,6 +48,7 @@ __all__ = [
     "DType",
     "Domain",
     "Expr",
+    "Fill",
     "GatesSpec",
     "Hidden",
     "Include",
@@ -54,6 +57,7 @@ __all__ = [
     "Task",
     "TensorSpec",
     "WorkloadSpec",
+    "contract_names",
     "element_size",
     "known_names",
     "load_contract",

@@ -1,54 +1,93 @@
-"""What a contract must satisfy beyond the types of its keys. Each check yields (key path, what would be right)."""
+"""What a contract must satisfy beyond the types of its keys: names, workloads, numbers, places.
+
+Each check yields (key path, what would be right); contract_tensors.py has those of the tensors.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import PurePosixPath
+from typing import Any, get_args
 
-from kda_tui.expressions import ExpressionError, check
-from kda_tui.record.contract_model import Contract, Expr, TensorSpec, WorkloadSpec
-from kda_tui.record.sizes import known_names, storage_elements, tensor_shape, tensor_strides, workload_names
+from kda_tui.expressions import FUNCTIONS, ExpressionError, check
+from kda_tui.record.contract_model import Contract, DType, Expr, ScalarSpec, WorkloadSpec
+from kda_tui.record.contract_tensors import FLOATS, MAX_ELEMENTS, check_tensors, inside
+from kda_tui.record.sizes import DEVICE_FACTS, contract_names
+from kda_tui.toml_lines import Key
 
-Key = tuple[str | int, ...]
 Found = Iterator[tuple[Key, str]]
 
-MAX_ELEMENTS = 1 << 40
-_NAME = re.compile(r"^[A-Za-z_]\w*$")
-_ID = re.compile(r"^[A-Za-z0-9][\w.-]{0,79}$")
-_FLOATS = frozenset(
-    {"float64", "float32", "float16", "bfloat16", "fp8_e4m3", "fp8_e5m2", "complex64", "complex128"}
-)
+MIN_SPEEDUP = 1.01  # a smaller margin promotes noise
+COMPILE_OPTIONS = frozenset({"maxrregcount", "fast_math"})
+_RESERVED = FUNCTIONS | set(DEVICE_FACTS)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
+_ARCH = re.compile(r"sm_\d{2,3}[af]?")
+_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def check_contract(contract: Contract) -> list[tuple[Key, str]]:
     """Every problem of a well-typed contract."""
     return [
+        *_task(contract),
         *_names(contract),
         *_workloads(contract),
-        *_tensors(contract),
-        *_expressions(contract),
+        *_scalars(contract),
+        *check_tensors(contract),
+        *_cost(contract),
         *_numbers(contract),
+        *_hidden(contract),
         *_baseline(contract),
-        *_layouts(contract),
     ]
 
 
+def is_name(name: str) -> bool:
+    """Whether expressions can use it: letters, digits and _, not starting with a digit, at most 64."""
+    return _NAME.fullmatch(name) is not None
+
+
+def _task(contract: Contract) -> Found:
+    if not contract.task.name.strip():
+        yield ("task", "name"), "is empty; give the task a name"
+    places: tuple[tuple[Key, str | None], ...] = (
+        (("task", "arch"), contract.task.arch),
+        (("compile", "arch"), contract.compile.arch),
+    )
+    for key, arch in places:
+        if arch is None:
+            continue
+        if contract.task.device == "cpu":
+            yield key, 'has no meaning for device = "cpu"; remove it'
+        elif not _ARCH.fullmatch(arch):
+            yield key, f"'{arch}' is no architecture; write for example \"sm_90a\""
+    if contract.task.arch and contract.compile.arch and contract.task.arch != contract.compile.arch:
+        yield ("compile", "arch"), f"differs from task.arch, {contract.task.arch}; give one of them"
+    for i, option in enumerate(contract.compile.allowed):
+        if option not in COMPILE_OPTIONS:
+            known = ", ".join(sorted(COMPILE_OPTIONS))
+            yield ("compile", "allowed", i), f"'{option}' is no option; known are {known}"
+    for i, include in enumerate(contract.compile.include):
+        if not _SHA256.fullmatch(include.sha256):
+            yield ("compile", "include", i, "sha256"), "must be the 64 hex digits of the tree's sha256"
+
+
 def _names(contract: Contract) -> Found:
-    tensors = [(("tensors", i, "name"), t.name) for i, t in enumerate(contract.tensors)]
-    scalars = [(("scalars", i, "name"), s.name) for i, s in enumerate(contract.scalars)]
     axes = {axis for w in contract.workloads for axis in w.axes}
-    counts = Counter(name for _, name in [*tensors, *scalars])
-    for key, name in [*tensors, *scalars]:
-        if not _NAME.match(name):
-            yield key, f"'{name}' is no name; letters, digits and _, not starting with a digit"
+    places = [(("tensors", i, "name"), t.name) for i, t in enumerate(contract.tensors)]
+    places += [(("scalars", i, "name"), s.name) for i, s in enumerate(contract.scalars)]
+    counts = Counter(name for _, name in places)
+    for key, name in places:
+        if not is_name(name):
+            yield key, f"'{name}' is no name; letters, digits and _, not starting with a digit, at most 64"
+        elif name in _RESERVED:
+            yield key, f"'{name}' has a meaning of its own in expressions; choose another name"
         elif counts[name] > 1:
-            yield key, f"'{name}' is used twice; give every tensor and scalar its own name"
-        elif name in axes and key[0] == "tensors":
+            yield key, f"'{name}' is used twice; every tensor and scalar has its own name"
+        elif name in axes:
             yield key, f"'{name}' is also an axis; rename one of them"
-    if not any(t.role in ("out", "inout", "state") for t in contract.tensors):
-        yield ("tensors",), "no tensor has the role out, inout or state: there is nothing to judge"
 
 
 def _workloads(contract: Contract) -> Found:
@@ -59,149 +98,142 @@ def _workloads(contract: Contract) -> Found:
     counts = Counter(w.id for w in contract.workloads)
     for i, workload in enumerate(contract.workloads):
         at: Key = ("workloads", i)
-        if not _ID.match(workload.id):
+        if not _ID.fullmatch(workload.id):
             yield (*at, "id"), f"'{workload.id}' is no id; letters, digits, _ . and -, at most 80"
         elif counts[workload.id] > 1:
-            yield (*at, "id"), f"'{workload.id}' is used twice"
+            yield (*at, "id"), f"'{workload.id}' is used twice; every workload has its own id"
         for axis in sorted(axes - set(workload.axes)):
             yield (*at, "axes"), f"axis {axis} is missing; every workload gives every axis"
-        for axis, value in workload.axes.items():
-            if not _NAME.match(axis):
-                yield (*at, "axes", axis), f"'{axis}' is no name"
-            elif value < 0 or value > MAX_ELEMENTS:
-                yield (*at, "axes", axis), f"{value} is out of range; 0 to {MAX_ELEMENTS}"
-        if workload.weight <= 0 or workload.weight != workload.weight:
-            yield (*at, "weight"), f"{workload.weight} must be above 0"
+        yield from _axes(workload, at)
+        if not 0 < workload.weight < math.inf:
+            yield (*at, "weight"), f"{workload.weight} must be above 0 and finite"
         if workload.floor is not None and not 0 < workload.floor <= 1:
             yield (*at, "floor"), f"{workload.floor} must lie in (0, 1]: the lowest admissible ratio"
-        yield from _scalars_of(contract, workload, at)
+        for name, value in workload.params.items():
+            if not _is_plain(value):
+                yield (*at, "params", name), "must be a number, a text, true, false, or a list of those"
     if not any(w.timed for w in contract.workloads):
         yield ("workloads",), "no workload is timed; leave timed = false out of at least one"
 
 
-def _scalars_of(contract: Contract, workload: WorkloadSpec, at: Key) -> Found:
-    known = {s.name for s in contract.scalars}
-    for name in sorted(set(workload.scalars) - known):
-        yield (*at, "scalars", name), "no [[scalar]] of this name"
-    for scalar in contract.scalars:
-        given = scalar.value is not None or scalar.name in workload.scalars
-        if not given and (scalar.axis is None or scalar.axis not in workload.axes):
-            yield (
-                (*at, "scalars"),
-                f"scalar {scalar.name} has no value here; give value, axis, or scalars.{scalar.name}",
-            )
+def _axes(workload: WorkloadSpec, at: Key) -> Found:
+    for axis, value in workload.axes.items():
+        key = (*at, "axes", axis)
+        if not is_name(axis):
+            yield key, f"'{axis}' is no name; letters, digits and _, not starting with a digit"
+        elif axis in _RESERVED:
+            yield key, f"'{axis}' has a meaning of its own in expressions; choose another name"
+        elif not 0 <= value <= MAX_ELEMENTS:
+            yield key, f"{value} is out of range; 0 to {MAX_ELEMENTS}"
 
 
-def _tensors(contract: Contract) -> Found:
-    for i, tensor in enumerate(contract.tensors):
-        at: Key = ("tensors", i)
-        judged = tensor.role != "in"
-        if judged and tensor.check is None:
-            yield (
-                (*at, "check"),
-                f"is missing; role {tensor.role} needs check = {{exact = true}} or {{rel_l2 = ...}}",
-            )
-        if not judged and tensor.check is not None:
-            yield (*at, "check"), "has no meaning for role in; remove it"
-        if tensor.check is not None:
-            yield from _tolerances(tensor, (*at, "check"))
-        if tensor.strides is not None and len(tensor.strides) != len(tensor.shape):
-            yield (*at, "strides"), f"has {len(tensor.strides)} entries, shape has {len(tensor.shape)}"
-        if tensor.fill == "npy":
-            yield from _inside((*at, "path"), tensor.path, 'with fill = "npy", path names a .npy file')
-        if tensor.domain is not None and tensor.kind == "data":
-            yield (*at, "domain"), "is for kind index, scale or mask; set kind"
-        if tensor.align < 1 or tensor.align & (tensor.align - 1) or tensor.align > 1 << 20:
-            yield (*at, "align"), f"{tensor.align} is no power of two up to {1 << 20}"
-        if tensor.constant and tensor.role != "in":
-            yield (*at, "constant"), "only inputs can be constant"
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(_is_plain(v) for v in value)
+    return isinstance(value, str | int | float)
 
 
-def _tolerances(tensor: TensorSpec, at: Key) -> Found:
-    spec = tensor.check
-    assert spec is not None
-    given = [n for n in ("rel_l2", "max_abs_over_rms", "vs_baseline") if getattr(spec, n) is not None]
-    if spec.exact and given:
-        yield (*at, given[0]), "exact = true excludes tolerances; keep one of the two"
-    if not spec.exact and spec.rel_l2 is None:
-        yield at, "needs exact = true or rel_l2"
-    if not spec.exact and tensor.dtype not in _FLOATS:
-        yield at, f"{tensor.dtype} has no tolerance; use exact = true"
-    for name in given:
-        value = getattr(spec, name)
-        if not 0 < value < float("inf"):
-            yield (*at, name), f"{value} must be above 0 and finite"
-    if spec.rel_l2 is not None and spec.rel_l2 >= 0.5:
-        yield (*at, "rel_l2"), f"{spec.rel_l2} accepts an output of zeros; use less than 0.5"
-
-
-def _expressions(contract: Contract) -> Found:
-    names = known_names(contract)
-    places: list[tuple[Key, Expr | None]] = []
-    for i, tensor in enumerate(contract.tensors):
-        places += [(("tensors", i, "shape", j), e) for j, e in enumerate(tensor.shape)]
-        places += [(("tensors", i, "strides", j), e) for j, e in enumerate(tensor.strides or ())]
-        places.append((("tensors", i, "offset"), tensor.offset))
-        if tensor.domain is not None:
-            domain = tensor.domain
-            places += [(("tensors", i, "domain", n), getattr(domain, n)) for n in ("min", "max", "sums_to")]
-    for key, expression in places:
-        yield from _expression(key, expression, names)
-    if not contract.cost.facts:  # facts() adds names that only the reference knows
-        for key, cost in ((("cost", "bytes"), contract.cost.bytes), (("cost", "flops"), contract.cost.flops)):
-            yield from _expression(key, cost, names)
+def _scalars(contract: Contract) -> Found:
+    axes = {axis for w in contract.workloads for axis in w.axes}
     for i, scalar in enumerate(contract.scalars):
-        axes = {axis for w in contract.workloads for axis in w.axes}
         if scalar.axis is not None and scalar.axis not in axes:
             yield ("scalars", i, "axis"), f"no workload has an axis {scalar.axis}"
+        if scalar.axis is not None and scalar.value is not None:
+            yield ("scalars", i, "value"), "value and axis exclude each other; keep one"
+        if scalar.value is not None:
+            yield from _fits(scalar, scalar.value, ("scalars", i, "value"))
+    specs = {s.name: s for s in contract.scalars}
+    for i, workload in enumerate(contract.workloads):
+        for name, value in workload.scalars.items():
+            key: Key = ("workloads", i, "scalars", name)
+            if name not in specs:
+                yield key, "there is no [[scalar]] of this name"
+            else:
+                yield from _fits(specs[name], value, key)
+        for scalar in contract.scalars:
+            if scalar.value is None and scalar.axis is None and scalar.name not in workload.scalars:
+                yield (
+                    ("workloads", i, "scalars"),
+                    f"has no value for scalar {scalar.name}; give it here, or value or axis in its [[scalar]]",
+                )
 
 
-def _expression(key: Key, expression: Expr | None, names: frozenset[str]) -> Found:
-    if expression is None:
+def _fits(scalar: ScalarSpec, value: float | int, key: Key) -> Found:
+    if scalar.dtype in FLOATS:
         return
-    try:
-        check(expression, names)
-    except ExpressionError as error:
-        yield key, str(error)
+    if value != value or abs(value) > 1 << 63 or value != int(value):
+        yield key, f"{value} is no {scalar.dtype}; give a whole number, or another dtype"
+
+
+def _cost(contract: Contract) -> Found:
+    cost = contract.cost
+    expressions: tuple[tuple[Key, Expr | None], ...] = (
+        (("cost", "bytes"), cost.bytes),
+        (("cost", "flops"), cost.flops),
+    )
+    for key, expression in expressions:
+        if expression is None or cost.facts:  # facts() brings names that only the reference knows
+            continue
+        try:
+            check(expression, contract_names(contract))
+        except ExpressionError as error:
+            yield key, str(error)
+    if cost.flops_dtype is not None and cost.flops_dtype not in (*get_args(DType), "tf32"):
+        yield ("cost", "flops_dtype"), f"'{cost.flops_dtype}' is no dtype; write for example \"bfloat16\""
 
 
 def _numbers(contract: Contract) -> Found:
     promotion, bench, right = contract.promotion, contract.benchmark, contract.correctness
-    if not 1.01 <= promotion.min_speedup < 1000:
-        yield ("promotion", "min_speedup"), f"{promotion.min_speedup} must be at least 1.01: less is noise"
-    if not 0 < promotion.floor <= 1:
+    if not MIN_SPEEDUP <= promotion.min_speedup < 1000:
         yield (
-            ("promotion", "floor"),
-            f"{promotion.floor} must lie in (0, 1]: the lowest ratio of any workload",
+            ("promotion", "min_speedup"),
+            f"{promotion.min_speedup} must be at least {MIN_SPEEDUP}: a smaller margin promotes noise",
         )
-    rules = (
+    if not 0 < promotion.floor <= 1:
+        yield ("promotion", "floor"), f"{promotion.floor} must lie in (0, 1]: the lowest admissible ratio"
+    rules: tuple[tuple[Key, float | None, float, float], ...] = (
         (("benchmark", "steps"), bench.steps, 1, 10_000),
         (("benchmark", "launches"), bench.launches, 1, 10_000),
         (("benchmark", "blocks"), bench.blocks, 4, 1000),
+        (("benchmark", "timeout_s"), bench.timeout_s, 0.1, 86_400),
+        (("compile", "timeout_s"), contract.compile.timeout_s, 0.1, 86_400),
         (("correctness", "seeds"), right.seeds, 1, 1000),
         (("correctness", "repeats"), right.repeats, 1, 1000),
         (("correctness", "prior_calls"), right.prior_calls, 0, 1000),
+        (("correctness", "spread"), right.spread, 0, 1),
         (("gates", "max_open"), contract.gates.max_open, 1, 100),
+        (("gates", "question_timeout_s"), contract.gates.question_timeout_s, 0, 1e9),
+        (("gates", "promotion_timeout_s"), contract.gates.promotion_timeout_s, 0, 1e9),
     )
     for key, value, low, high in rules:
-        if not low <= value <= high:
-            yield key, f"{value} is out of range; {low} to {high}"
+        if value is not None and not low <= value <= high:
+            yield key, f"{value} is out of range; {low:g} to {high:g}"
     for axis in ("candidates", "hours", "usd"):
-        value = getattr(contract.budget, axis)
-        if value is not None and not value > 0:
-            yield ("budget", axis), f"{value} must be above 0; leave it out for no limit"
+        limit = getattr(contract.budget, axis)
+        if limit is not None and not 0 < limit < math.inf:
+            yield ("budget", axis), f"{limit} must be above 0; leave it out for no limit"
     if not right.deterministic and right.spread is None:
         yield (
             ("correctness", "spread"),
             "is missing; deterministic = false needs the allowed relative L2 between repeats",
         )
-    if contract.hidden is not None:
-        axes = {axis for w in contract.workloads for axis in w.axes}
-        for axis, (low_, high_) in contract.hidden.ranges.items():
-            if axis not in axes:
-                yield ("hidden", "ranges", axis), "no workload has this axis"
-            elif not 0 < low_ <= high_:
-                yield ("hidden", "ranges", axis), f"[{low_}, {high_}] is no range; 0 < low <= high"
+    if right.deterministic and right.spread is not None:
+        yield ("correctness", "spread"), "is for deterministic = false; remove one of the two"
+
+
+def _hidden(contract: Contract) -> Found:
+    if contract.hidden is None:
+        return
+    if not 1 <= contract.hidden.count <= 100:
+        yield ("hidden", "count"), f"{contract.hidden.count} is out of range; 1 to 100"
+    axes = {axis for w in contract.workloads for axis in w.axes}
+    for axis, (low, high) in contract.hidden.ranges.items():
+        if axis not in axes:
+            yield ("hidden", "ranges", axis), "no workload has this axis"
+        elif not 0 < low <= high <= MAX_ELEMENTS:
+            yield ("hidden", "ranges", axis), f"[{low}, {high}] is no range; 0 < low <= high"
+    if not contract.hidden.ranges:
+        yield ("hidden", "ranges"), "is empty; give [low, high] for the axes that vary"
 
 
 def _baseline(contract: Contract) -> Found:
@@ -209,54 +241,6 @@ def _baseline(contract: Contract) -> Found:
     if (baseline.candidate is None) == (baseline.python is None):
         yield ("baseline",), 'needs exactly one of candidate = "folder" and python = "module:function"'
     elif baseline.candidate is not None:
-        yield from _inside(("baseline", "candidate"), baseline.candidate, "names a folder of the workspace")
-    elif baseline.python is not None and baseline.python.count(":") != 1:
+        yield from inside(("baseline", "candidate"), baseline.candidate, "it names a folder of the workspace")
+    elif baseline.python is not None and not _FUNCTION.fullmatch(baseline.python):
         yield ("baseline", "python"), f"'{baseline.python}' must be module:function"
-    for i, include in enumerate(contract.compile.include):
-        if not re.fullmatch(r"[0-9a-f]{64}", include.sha256):
-            yield ("compile", "include", i, "sha256"), "must be the 64 hex digits of the tree's sha256"
-
-
-def _inside(key: Key, path: str | None, need: str) -> Found:
-    if not path:
-        yield key, f"is missing; {need}"
-    elif PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
-        yield key, f"'{path}' leads out of the workspace; {need}"
-
-
-def _layouts(contract: Contract) -> Found:
-    """Shapes and strides with the numbers of each workload; only where the expressions are sound."""
-    for workload in contract.workloads:
-        names = {**workload_names(contract, workload), "sm_count": 1, "l2_bytes": 1, "warp_size": 32}
-        for i, tensor in enumerate(contract.tensors):
-            try:
-                shape, strides = tensor_shape(tensor, names), tensor_strides(tensor, names)
-                elements = storage_elements(tensor, names)
-            except (ExpressionError, ValueError):
-                continue  # already reported: an unknown name, or strides of another rank
-            at: Key = ("tensors", i)
-            if any(length < 1 for length in shape):
-                yield (
-                    (*at, "shape"),
-                    f"is {list(shape)} for workload {workload.id}; every length must be at least 1",
-                )
-            elif elements > MAX_ELEMENTS or any(s < 0 for s in strides):
-                yield (
-                    (*at, "strides"),
-                    f"reach {elements} elements for workload {workload.id}; too far, or negative",
-                )
-            elif tensor.role != "in" and _overlaps(shape, strides):
-                yield (
-                    (*at, "strides"),
-                    f"{list(strides)} make elements overlap for workload {workload.id}; a result needs its own place",
-                )
-
-
-def _overlaps(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether a strided result may write one element twice (sorted strides must step over each other)."""
-    reach = 0
-    for stride, length in sorted((s, n) for n, s in zip(shape, strides, strict=True) if n > 1):
-        if stride <= reach:
-            return True
-        reach += stride * (length - 1)
-    return False

@@ -2,45 +2,22 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
+from kda_tui.problems import FormatError, Problem, located, near, translate, tupled
 from kda_tui.record.contract_checks import check_contract
 from kda_tui.record.contract_model import Contract
-from kda_tui.record.toml_lines import Lines, parse_toml
-from kda_tui.text import UserError, clean_line
+from kda_tui.text import UserError
+from kda_tui.toml_lines import Key, Lines, TomlError, parse_toml
 
-Key = tuple[str | int, ...]
-
-_PLURAL = {"tensor": "tensors", "scalar": "scalars", "workload": "workloads"}
-_SINGULAR = {plural: single for single, plural in _PLURAL.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One mistake: the key as the file writes it, its line, and what would be right."""
-
-    key: str
-    line: int
-    text: str
-
-
-class FormatError(UserError):
-    """A file with mistakes, all of them, one a line."""
-
-    def __init__(self, name: str, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(problems)
-        lines = [
-            f"{name}, line {p.line}: {p.key}: {p.text}" if p.key else f"{name}, line {p.line}: {p.text}"
-            for p in problems
-        ]
-        super().__init__("\n".join(lines))
+# Repeated tables are singular in the file and plural in the model.
+NAMES = {"tensors": "tensor", "scalars": "scalar", "workloads": "workload"}
+_FIELDS = {name: field for field, name in NAMES.items()}
 
 
 class ContractError(FormatError):
@@ -48,128 +25,63 @@ class ContractError(FormatError):
 
 
 def load_contract(path: Path) -> Contract:
-    """Read and check a contract. Raises ContractError (or UserError when it cannot be read)."""
+    """Read and check a contract. Raises ContractError, or UserError when the file cannot be read."""
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise UserError(
-            f"{path}: cannot be read ({error.strerror}); a workspace needs a contract.toml"
-        ) from error
+        why = error.strerror or error
+        raise UserError(f"{path}: cannot be read ({why}); a workspace needs a contract.toml") from error
     return parse_contract(data, str(path))
 
 
 def parse_contract(data: bytes, name: str = "contract.toml") -> Contract:
-    """The contract in some bytes; ``name`` is what errors call the file."""
-    document, lines = parse_toml(data, name)
-    body = _renamed(document)
+    """The contract in some bytes; ``name`` is what errors call the file. Raises ContractError."""
     try:
-        contract = Contract.model_validate({**body, "sha256": hashlib.sha256(data).hexdigest()})
+        document, lines = parse_toml(data, name)
+    except TomlError as error:
+        raise ContractError(name, [Problem("", error.line, error.what)]) from error
+    document, lines = _hidden_apart(document, lines)
+    problems = unknown_tables(document, lines, Contract.model_fields.keys() - {"sha256"}, NAMES)
+    unknown = {problem.key for problem in problems}
+    body = {_FIELDS.get(k, k): tupled(v) for k, v in document.items() if k not in unknown}
+    try:
+        contract = Contract.model_validate({**body, "sha256": hashlib.sha256(data).hexdigest()}, strict=True)
     except ValidationError as error:
-        raise ContractError(name, translate(error, Contract, lines, _SINGULAR)) from error
-    problems = [
-        Problem(shown(key, _SINGULAR), lines.of(spelled(key, _SINGULAR)), text)
-        for key, text in check_contract(contract)
-    ]
+        raise ContractError(name, [*problems, *translate(error, Contract, lines, NAMES)]) from error
+    problems += located(check_contract(contract), lines, NAMES)
     if problems:
-        raise ContractError(name, sorted(problems, key=lambda p: p.line))
+        raise ContractError(name, problems)
     return contract
 
 
-def _renamed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Repeated tables are singular in the file; ``hidden`` may stand as a ``[[workload]]`` of its own."""
-    body = {_PLURAL.get(key, key): value for key, value in document.items() if key != "sha256"}
-    workloads = body.get("workloads")
-    if isinstance(workloads, list):
-        hidden = [w for w in workloads if isinstance(w, dict) and set(w) == {"hidden"}]
-        if hidden and "hidden" not in body:
-            body["hidden"] = hidden[0]["hidden"]
-            body["workloads"] = [w for w in workloads if w not in hidden]
-    return body
-
-
-def translate(
-    error: ValidationError, model: type[BaseModel], lines: Lines, singular: Mapping[str, str]
+def unknown_tables(
+    document: Mapping[str, Any], lines: Lines, fields: frozenset[str] | set[str], names: Mapping[str, str]
 ) -> list[Problem]:
-    """pydantic's errors in the file's own words, one a key, in order of line."""
-    found: dict[str, Problem] = {}
-    for item in error.errors(include_url=False):
-        key = _without_tags(item["loc"])
-        if len(key) > 3 and key[2] == "args":  # every member of the union complains: one word for all
-            key = key[:4]
-            item = {**item, "type": "argument"}
-        name = shown(key, singular)
-        problem = Problem(name, lines.of(spelled(key, singular)), _said(item, model, key))
-        found.setdefault(name, problem)
-    return sorted(found.values(), key=lambda p: p.line)
-
-
-def _without_tags(loc: Iterable[str | int]) -> Key:
-    """pydantic adds type names of union members to a location; keys of ours are lower case."""
-    return tuple(
-        p for p in loc if isinstance(p, int) or (p == p.lower() and "[" not in p and p not in ("int", "str"))
-    )
-
-
-def spelled(key: Key, singular: Mapping[str, str]) -> Key:
-    return tuple(singular.get(p, p) if isinstance(p, str) and i == 0 else p for i, p in enumerate(key))
-
-
-def shown(key: Key, singular: Mapping[str, str]) -> str:
-    """``("tensors", 1, "shape", 0)`` is ``tensor[2].shape[1]``: counted from one, as people do."""
-    out = ""
-    for part in spelled(key, singular):
-        out += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if out else part
-    return out
-
-
-def _said(item: Any, model: type[BaseModel], key: Key) -> str:
-    kind, context, value = item["type"], item.get("ctx", {}), item.get("input")
-    if kind == "extra_forbidden":
-        known = _fields_at(model, key[:-1])
-        near = difflib.get_close_matches(str(key[-1]), known, 1)
-        return (
-            f"unknown key; did you mean {near[0]}?"
-            if near
-            else f"unknown key; known here are {', '.join(known)}"
-        )
-    if kind == "argument":
-        return "must be a name, or {tensor, offset}, {axis, as}, {scalar, as} or {value, as}"
-    if kind == "missing":
-        return "is missing"
-    if kind == "literal_error":
-        return f"{_short(value)} is not one of {str(context.get('expected', '')).replace(chr(39), '')}"
-    return f"{item['msg'][0].lower()}{item['msg'][1:]}, it is {_short(value)}"
-
-
-def _short(value: Any) -> str:
-    return clean_line(repr(value))[:80]
-
-
-def _fields_at(model: type[BaseModel], key: Key) -> list[str]:
-    """Field names of the model that a key path leads to."""
-    current: Any = model
-    for part in key:
-        if isinstance(part, int):
-            continue
-        field = current.model_fields.get(part) if _is_model(current) else None
-        if field is None:
-            return []
-        current = _model_in(field.annotation)
-    names = current.model_fields.items() if _is_model(current) else []
+    """Top-level keys that the format has not, among them the model's own plurals."""
+    known = {names.get(field, field) for field in fields}
     return [
-        _SINGULAR.get(field.alias or name, field.alias or name) for name, field in names if name != "sha256"
+        Problem(key, lines.of((key,)), f"unknown key; {near(key, known)}")
+        for key in document
+        if key not in known
     ]
 
 
-def _is_model(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, BaseModel)
+def _hidden_apart(document: dict[str, Any], lines: Lines) -> tuple[dict[str, Any], Lines]:
+    """``[[workload]] hidden = {...}`` says the same as ``[hidden]``: the document with the latter."""
+    workloads = document.get("workload")
+    if not isinstance(workloads, list) or "hidden" in document:
+        return document, lines
+    hidden = [i for i, w in enumerate(workloads) if isinstance(w, dict) and set(w) == {"hidden"}]
+    if len(hidden) != 1:
+        return document, lines
+    at = hidden[0]
 
+    def where(key: Key) -> Key:
+        if key[:2] == ("workload", at):
+            return key[2:] or key
+        if len(key) > 1 and key[0] == "workload" and isinstance(key[1], int) and key[1] > at:
+            return ("workload", key[1] - 1, *key[2:])
+        return key
 
-def _model_in(annotation: Any) -> Any:
-    if _is_model(annotation):
-        return annotation
-    for inner in get_args(annotation):
-        found = _model_in(inner)
-        if found is not None:
-            return found
-    return None
+    rest = [w for i, w in enumerate(workloads) if i != at]
+    return {**document, "workload": rest, "hidden": workloads[at]["hidden"]}, lines.moved(where)

@@ -13,6 +13,8 @@ DType = Literal[
     "int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "bool", "complex64", "complex128",
 ]  # fmt: skip
 
+Fill = Literal["normal", "uniform", "integers", "ones", "one_hot", "constant_rows", "npy", "generator"]
+
 
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -53,12 +55,12 @@ class TensorSpec(_Model):
     strides: tuple[Expr, ...] | None = None  # in elements; None = contiguous
     offset: Expr = 0
     align: int = 16
-    fill: str = "normal"  # normal|uniform|integers|ones|one_hot|constant_rows|npy|generator
+    fill: Fill = "normal"
     path: str | None = None  # with fill = "npy"
     kind: Literal["data", "index", "scale", "mask"] = "data"
     domain: Domain | None = None
     constant: bool = False
-    valid: str = "all"
+    valid: Literal["all", "mask"] = "all"  # "mask": the reference returns NAME_valid too
     rest: Literal["untouched", "any"] = "untouched"
     check: Check | None = None
 

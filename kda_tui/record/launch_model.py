@@ -91,3 +91,11 @@ class LaunchPlan(_Model):
     tensor_maps: tuple[TensorMap, ...] = ()
     steps: tuple[Step, ...] = ()
     tune: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
+
+
+def unit_of(plan: LaunchPlan, kernel: str) -> tuple[Unit | None, str]:
+    """The unit that a step's kernel belongs to and the kernel's own name; None where no unit has the name."""
+    head, dot, name = kernel.rpartition(".")
+    if not dot:
+        return (plan.units[0] if plan.units else None), kernel
+    return next((unit for unit in plan.units if unit.name == head), None), name

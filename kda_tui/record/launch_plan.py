@@ -5,7 +5,7 @@ from kda_tui.record.launch_file import (
     dump_launch_plan,
     load_launch_plan,
     parse_launch_plan,
-    unit_of,
+    with_defines,
 )
 from kda_tui.record.launch_model import (
     Arg,
@@ -18,6 +18,7 @@ from kda_tui.record.launch_model import (
     TensorMap,
     Unit,
     ValueArg,
+    unit_of,
 )
 
 __all__ = [
@@ -36,4 +37,5 @@ __all__ = [
     "load_launch_plan",
     "parse_launch_plan",
     "unit_of",
+    "with_defines",
 ]

@@ -35,10 +35,15 @@ def workload_names(contract: Contract, workload: WorkloadSpec) -> dict[str, Numb
     return names
 
 
-def known_names(contract: Contract) -> frozenset[str]:
-    """Names that any expression of the contract may use: axes, scalars and device facts."""
+def contract_names(contract: Contract) -> frozenset[str]:
+    """Names that the contract's own expressions may use: axes and scalars, the same on every device."""
     axes = {axis for workload in contract.workloads for axis in workload.axes}
-    return frozenset(axes | {scalar.name for scalar in contract.scalars} | set(DEVICE_FACTS))
+    return frozenset(axes | {scalar.name for scalar in contract.scalars})
+
+
+def known_names(contract: Contract) -> frozenset[str]:
+    """Names that a launch plan may use beside its defines: axes, scalars and device facts."""
+    return contract_names(contract) | frozenset(DEVICE_FACTS)
 
 
 def tensor_shape(spec: TensorSpec, names: Mapping[str, Number]) -> tuple[int, ...]:
