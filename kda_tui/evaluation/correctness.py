@@ -59,6 +59,7 @@ class Correctness:
     gates: dict[str, str]
     tick: Tick
     errors: dict[str, WorstError] = field(default_factory=dict)
+    _history: list[tuple[Case, Poison]] = field(default_factory=list)  # what the current child was asked
 
     def smoke(self, workloads: Sequence[WorkloadSpec], seed: str) -> None:
         """The smallest workload of each launch path, one seed, two launches; raises Rejected."""
@@ -97,6 +98,7 @@ class Correctness:
         self.gates[HIDDEN] = "passed"
 
     def _session(self) -> Session:
+        self._history = []
         session = Session(self.stand)
         try:
             session.load(self.candidate)
@@ -114,10 +116,9 @@ class Correctness:
         comparisons: Comparisons = {}
         for i in range(max(2, repeats)):
             poison = Poison(str(case.key), complement=i % 2 == 1)
-            outputs = launch_chain(session, CANDIDATE, placement, case, poison)
-            judge_memory(placement, 0, case)
+            outputs = self._launch(session, placement, case, poison)
             if i == 0 or not _same(outputs[max(outputs)], launches[0]):
-                found = self._judge_outputs(session, placement, case, outputs, poison)
+                found = self._judge_outputs(placement, case, outputs, poison)
                 comparisons = comparisons or found
             launches.append(outputs[max(outputs)])
         for spec in self.stand.oracle.outputs:
@@ -130,7 +131,6 @@ class Correctness:
 
     def _judge_outputs(
         self,
-        session: Session,
         placement: Placement,
         case: Case,
         outputs: Mapping[int, Outputs],
@@ -145,14 +145,13 @@ class Correctness:
                 if not comparison.ok and not self._baseline_fares_no_better(
                     placement, case, spec, comparison
                 ):
-                    self._reject(session, placement, case, spec, call, outputs[call], poison, comparison)
+                    self._reject(placement, case, spec, call, outputs[call], poison, comparison)
                 if not case.key.probe:
                     self.errors.setdefault(placement.workload.id, WorstError()).note(comparison, spec.name)
         return comparisons
 
     def _reject(
         self,
-        session: Session,
         placement: Placement,
         case: Case,
         spec: TensorSpec,
@@ -171,7 +170,7 @@ class Correctness:
         found = describe(
             got, case.expected[call][spec.name], spec, workload.id, str(case.key), comparison, evidence
         )
-        validity, why = self._blame(session.calls[CANDIDATE], workload, case)
+        validity, why = self._blame(placement)
         gate = HIDDEN if workload.id == HIDDEN else "probes" if case.key.probe else "oracle"
         gate = {"stateful": "state", "nondeterministic": "determinism"}.get(validity, gate)
         probe = f", probe {case.key.probe}" if case.key.probe else ""
@@ -179,24 +178,34 @@ class Correctness:
         reason = f"{spec.name} is wrong for {workload.id}{probe}: {comparison.reason}{guess}{why}"
         raise Rejected(validity, gate, reason, None if workload.id == HIDDEN else found)
 
-    def _blame(self, calls: int, workload: WorkloadSpec, case: Case) -> tuple[str, str]:
-        """Wrong in a fresh process too: incorrect. Else state, if as many calls fail again, or chance."""
-        launches = calls // self.stand.contract.benchmark.steps
-        if launches <= 1 or not self._right_after(1, workload, case):
+    def _blame(self, placement: Placement) -> tuple[str, str]:
+        """Wrong in a fresh process too: incorrect. Else state, if the same history fails again, or chance."""
+        history = self._history[-REPLAY_CALLS:]
+        if len(history) == 1 or not all(self._right_at_the_end(placement, history[-1:]) for _ in range(2)):
             return "incorrect", ""
-        if not self._right_after(min(launches, REPLAY_CALLS), workload, case):
-            return "stateful", f"; right in a fresh process, wrong after {launches - 1} other launches"
-        return "nondeterministic", f"; wrong at launch {launches}, right when as many are repeated"
+        if not self._right_at_the_end(placement, history):
+            return "stateful", f"; right in a fresh process, wrong after {len(history) - 1} other launches"
+        return (
+            "nondeterministic",
+            f"; wrong at launch {len(history)}, right when the same launches are repeated",
+        )
 
-    def _right_after(self, launches: int, workload: WorkloadSpec, case: Case) -> bool:
-        """Whether every one of some launches in a fresh child is right."""
-        with self._session() as session:
-            placement = session.place(workload, 1)
-            for i in range(launches):
-                outputs = launch_chain(session, CANDIDATE, placement, case, Poison(str(case.key), i % 2 == 1))
-                if not all(c.ok for c in _compare_all(self.stand, placement, case, outputs)):
-                    return False
-        return True
+    def _right_at_the_end(self, placement: Placement, history: Sequence[tuple[Case, Poison]]) -> bool:
+        """Whether the last of some launches in a fresh child is right."""
+        with Session(self.stand) as session:
+            session.load(self.candidate)
+            fresh = session.place(placement.workload, 1)
+            for case, poison in history:
+                outputs = launch_chain(session, CANDIDATE, fresh, case, poison)
+            return all(c.ok for c in _compare_all(self.stand, fresh, case, outputs))
+
+    def _launch(
+        self, session: Session, placement: Placement, case: Case, poison: Poison
+    ) -> dict[int, Outputs]:
+        """One judged launch of the candidate; what it did to memory is judged at once."""
+        self._history.append((case, poison))
+        outputs = self._launch(session, placement, case, poison)
+        return outputs
 
     def _judge_repeats(
         self, placement: Placement, spec: TensorSpec, case: Case, launches: Sequence[Outputs]
@@ -224,10 +233,9 @@ class Correctness:
         for i in range(self.stand.contract.correctness.prior_calls):
             which = i % len(cases)
             poison = Poison(f"{cases[which].key}/history/{i}")
-            outputs = launch_chain(session, CANDIDATE, placement, cases[which], poison)
-            judge_memory(placement, 0, cases[which])
+            outputs = self._launch(session, placement, cases[which], poison)
             if not _same(outputs[max(outputs)], first[which]):
-                self._judge_outputs(session, placement, cases[which], outputs, poison)
+                self._judge_outputs(placement, cases[which], outputs, poison)
         judge_globals(session, CANDIDATE)
 
     def _judge_probes(self, session: Session, placement: Placement, seed: str) -> None:
@@ -237,9 +245,8 @@ class Correctness:
             except NotANumber:
                 continue  # the task is not defined there
             poison = Poison(str(case.key))
-            outputs = launch_chain(session, CANDIDATE, placement, case, poison)
-            judge_memory(placement, 0, case)
-            self._judge_outputs(session, placement, case, outputs, poison)
+            outputs = self._launch(session, placement, case, poison)
+            self._judge_outputs(placement, case, outputs, poison)
 
     def _baseline_fares_no_better(
         self, placement: Placement, case: Case, spec: TensorSpec, mine: Comparison

@@ -92,6 +92,11 @@ def decode(stored: Array, dtype: str) -> Array:
 
     ``fp4x2`` doubles the last axis.
     """
+    with np.errstate(invalid="ignore"):  # any bits may come: signalling NaNs too
+        return _decode(stored, dtype)
+
+
+def _decode(stored: Array, dtype: str) -> Array:
     if dtype == "bfloat16":
         return (stored.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
     if dtype == "fp4x2":

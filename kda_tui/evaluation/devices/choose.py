@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from kda_tui.evaluation.devices.interface import Device
 from kda_tui.text import UserError
@@ -12,12 +13,15 @@ class NoDevice(UserError):
     """This machine cannot run the contract's device."""
 
 
-def open_device(kind: str, cache: Path) -> Device:
-    """The device; raises NoDevice (or the device's own UserError) saying what is missing."""
+def open_device(kind: str, cache: Path, mode: Literal["judge", "debug"] = "judge") -> Device:
+    """The device; raises NoDevice (or the device's own UserError) saying what is missing.
+
+    ``mode`` "debug" allows printf and assert; what it measures or passes counts for nothing.
+    """
     if kind == "cpu":
         from kda_tui.evaluation.devices.cpu.device import CpuDevice
 
-        return CpuDevice(cache=cache)
+        return CpuDevice(cache=cache, mode=mode)
     try:
         from kda_tui.evaluation.devices.cuda.device import CudaDevice
 
