@@ -52,10 +52,15 @@ def open_plain(path: Path, root: Path) -> int:
 
 def read_plain(path: Path, root: Path, limit: int) -> bytes:
     """The whole of a plain file below ``root``. Raises Refused, also where it has more than ``limit`` bytes."""
+    data = read_beginning(path, root, limit + 1)
+    if len(data) > limit:
+        raise Refused(f"has more than {limit} bytes")
+    return data
+
+
+def read_beginning(path: Path, root: Path, limit: int) -> bytes:
+    """The first ``limit`` bytes of a plain file below ``root``. Raises Refused."""
     with os.fdopen(open_plain(path, root), "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > limit:
-            raise Refused(f"has {size} bytes; at most {limit} are read")
         try:
             return file.read(limit)
         except OSError as error:
