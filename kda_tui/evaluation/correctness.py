@@ -64,9 +64,9 @@ class Correctness:
     def smoke(self, workloads: Sequence[WorkloadSpec], seed: str) -> None:
         """The smallest workload of each launch path, one seed, two launches; raises Rejected."""
         chosen = smallest_of_each_path(self.stand, self.candidate, workloads)
-        with self._session() as session:
-            for i, workload in enumerate(chosen):
-                self.tick(workload.id, i / len(chosen))
+        for i, workload in enumerate(chosen):
+            self.tick(workload.id, i / len(chosen))
+            with self._session() as session:
                 self._judge_case(session, session.place(workload, 1), self._case(workload, seed), repeats=2)
         self.gates["smoke"] = "passed"
 
@@ -204,7 +204,8 @@ class Correctness:
     ) -> dict[int, Outputs]:
         """One judged launch of the candidate; what it did to memory is judged at once."""
         self._history.append((case, poison))
-        outputs = self._launch(session, placement, case, poison)
+        outputs = launch_chain(session, CANDIDATE, placement, case, poison)
+        judge_memory(placement, 0, case)
         return outputs
 
     def _judge_repeats(

@@ -67,19 +67,17 @@ class Stand:
 
 
 class Session:
-    """One child, its loaded arms, and how often each has been called."""
+    """One child and its loaded arms."""
 
     def __init__(self, stand: Stand) -> None:
         self.stand = stand
         self.child: Child = stand.new_child()
         self.arms: dict[str, Arm] = {}
-        self.calls: dict[str, int] = {}
 
     def load(self, arm: Arm) -> None:
         report = self.child.load(arm.name, arm.report, arm.plan)
         require_ok(report, arm.name, "launch", "loading the program")
         self.arms[arm.name] = arm
-        self.calls[arm.name] = 0
 
     def place(self, workload: WorkloadSpec, sets: int) -> Placement:
         """Drop all buffers and allocate those of one workload for the loaded arms."""
@@ -105,7 +103,6 @@ class Session:
         """One untimed call of an arm on one set; raises Rejected or InfrastructureFault."""
         resolved = self.stand.resolve(self.arms[arm], placement.workload)
         launch = resolved.bind(placement.binding(arm, which))
-        self.calls[arm] += 1
         report = self.child.run(arm, [launch], self.stand.timeout_s)
         require_ok(report, arm, "launch", f"workload {placement.workload.id}")
 
@@ -114,7 +111,6 @@ class Session:
         resolved = self.stand.resolve(self.arms[arm], placement.workload)
         steps = self.stand.contract.benchmark.steps
         launches = [resolved.bind(placement.binding(arm, which), calls=steps) for which in sets]
-        self.calls[arm] += len(launches)
         report = self.child.time(arm, launches, flush, self.stand.timeout_s)
         require_ok(report, arm, "launch", f"workload {placement.workload.id}, timed")
         return report
