@@ -62,8 +62,8 @@ def new_run_secret() -> RunSecret:
 
 
 def commitment(value: str) -> str:
-    """What is published of a secret before it is used: the SHA-256 of its ASCII text."""
-    return hashlib.sha256(value.encode("ascii")).hexdigest()
+    """What is published of a secret before it is used: the SHA-256 of its text."""
+    return hashlib.sha256(value.encode("utf-8", "replace")).hexdigest()
 
 
 def load_run_secret(commit: str) -> RunSecret:
