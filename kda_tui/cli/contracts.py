@@ -5,15 +5,19 @@ from __future__ import annotations
 import difflib
 import hashlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from kda_tui.cli.entry import NO, Unavailable
 from kda_tui.cli.folders import cache_folder
-from kda_tui.cli.output import print_json, say, table
+from kda_tui.cli.output import print_json, say
 from kda_tui.cli.target import find_workspace, json_option, workspace_argument
 from kda_tui.record.paths import Workspace
 from kda_tui.text import UserError
+
+if TYPE_CHECKING:
+    from kda_tui.evaluation.selftest import SelfTestRow
 
 
 @click.group("contract")
@@ -44,19 +48,26 @@ def check_command(workspace: Path | None, read_only: bool, as_json: bool) -> int
         print_json(facts) if as_json else say(f"{ws.contract}: well formed, {contract.sha256[:12]}")
         return 0
     if not (found := state(ws)).trusted:
-        raise UserError(f"{ws.root}: its reference and baseline do not run here: {found.words}")
+        raise UserError(f"{ws.root}: its Python code may not run here: {found.words}")
     from kda_tui.evaluation.selftest import run_selftest
 
-    report = run_selftest(ws.root, cache_folder())
+    report = run_selftest(ws.root, cache_folder(), on_row=None if as_json else _print_row)
     if as_json:
-        print_json({"contract": ws.contract, "sha256": contract.sha256, **_facts(report)})
+        print_json({"contract": ws.contract, "sha256": contract.sha256, "ok": report.ok, "rows": report.rows})
     else:
-        head = ("mutant", "expected", "got", "")
-        say(table([head, *((r.mutant, r.expected, r.got, "ok" if r.ok else "WRONG") for r in report.rows)]))
-        wrong = sum(not r.ok for r in report.rows)
-        words = f"{wrong} of {len(report.rows)} WRONG" if wrong else f"all {len(report.rows)} as expected"
+        wrong = sum(not row.ok for row in report.rows)
+        words = (
+            f"{wrong} of {len(report.rows)} WRONG: not fit for use"
+            if wrong
+            else f"all {len(report.rows)} as expected"
+        )
         say(f"{ws.contract} ({contract.sha256[:12]}): {words}")
-    return 0 if all(r.ok for r in report.rows) else NO
+    return 0 if report.ok else NO
+
+
+def _print_row(row: SelfTestRow, fraction: float) -> None:
+    mark = "ok" if row.ok else f"WRONG, expected {row.expected}"
+    say(f"{row.mutant:<24} {row.got:<20} {mark:<6}  {row.what}")
 
 
 @contract_command.command("amend")
@@ -90,11 +101,6 @@ def amend_command(new: Path, workspace: Path | None, as_json: bool) -> int:
             f"{ws.contract}: {old[:12]} -> {fresh[:12]}; next: kda contract check {ws.root}, then kda run {ws.root}"
         )
     return 0
-
-
-def _facts(report: object) -> dict[str, object]:
-    rows = getattr(report, "rows")  # noqa: B009
-    return {"ok": all(row.ok for row in rows), "rows": rows}
 
 
 def _read(path: Path) -> bytes:

@@ -59,7 +59,12 @@ def eval_command(
         ws, snap, what, workloads, op="confirm" if level == "confirm" else "evaluate", level=level
     )
     verdict = _judge(request, quiet=as_json)
-    _show(verdict, as_json)
+    if as_json:
+        print_json(verdict)
+    else:
+        from kda_tui.cli.verdicts import lines
+
+        say("\n".join(lines(verdict)))
     return 0 if verdict.validity == "passed" else NO
 
 
@@ -72,7 +77,12 @@ def debug_command(what: str, workloads: tuple[str, ...], workspace: Path | None,
     """Launch WHAT, a candidate or a folder, once, with printf and assert, and look where it differs; no verdict."""
     ws = find_workspace(workspace)
     verdict = _judge(_request(ws, read(ws), what, workloads, op="debug", level="correct"), quiet=as_json)
-    _show(verdict, as_json)
+    if as_json:
+        print_json(verdict)
+    else:
+        from kda_tui.cli.verdicts import look
+
+        say("\n".join(look(verdict)))
     return 0
 
 
@@ -112,7 +122,7 @@ def _require_trust(ws: Workspace) -> None:
     from kda_tui.record.trust import state
 
     if not (found := state(ws)).trusted:
-        raise UserError(f"{ws.root}: its reference and baseline do not run here: {found.words}")
+        raise UserError(f"{ws.root}: its Python code may not run here: {found.words}")
 
 
 def _candidate(ws: Workspace, snap: Snapshot, what: str) -> tuple[str, Path]:
@@ -142,6 +152,8 @@ def _judge(request: JudgeRequest, quiet: bool) -> Verdict:
         verdict = asyncio.run(run(Path(folder)))
     if not quiet and sys.stderr.isatty():
         click.echo("\r\033[K", err=True, nl=False)
+    if verdict.validity == "infrastructure_error":
+        raise Unavailable(f"{request.workspace}: not judged: {verdict.reason}")
     return verdict
 
 
@@ -153,12 +165,3 @@ def _progress(quiet: bool) -> Any:
             )
 
     return (lambda progress: None) if quiet or not sys.stderr.isatty() else show
-
-
-def _show(verdict: Verdict, as_json: bool) -> None:
-    from kda_tui.cli.verdicts import lines
-
-    if as_json:
-        print_json(verdict)
-    else:
-        say("\n".join(lines(verdict)))

@@ -82,9 +82,13 @@ def list_command(folders: tuple[Path, ...], as_json: bool) -> int:
         say("no workspace here; kda new makes one")
         return 0
     head = ("waits", "workspace", "run", "phase", "incumbent", "candidates", "worker", "last")
-    rows = [tuple(str(_summary(snap)[name] or "-") for name in head) for snap in found]
+    rows = [tuple(_cell(_summary(snap)[name]) for name in head) for snap in found]
     say(table([head, *rows], right=(5,)))
     return 0
+
+
+def _cell(value: object) -> str:
+    return "-" if value == "" else str(value)
 
 
 def _summary(snap: Snapshot) -> dict[str, object]:

@@ -25,9 +25,18 @@ def lines(verdict: Verdict) -> Iterator[str]:
         yield "gates: " + ", ".join(failed)
     if verdict.mismatch is not None:
         yield from _mismatch(verdict.mismatch)
-    output = verdict.extra.get("output")
+
+
+def look(verdict: Verdict) -> Iterator[str]:
+    """What ``kda debug`` saw: the candidate's own output, where it differs, and where the arrays are."""
+    if verdict.compile is not None and not verdict.compile.ok:
+        yield f"does not compile: {verdict.reason}"
+        yield verdict.compile.log.rstrip()
+    output = str(verdict.extra.get("output") or "")
     if output:
-        yield str(output)
+        yield output
+    if verdict.mismatch is not None:
+        yield from _mismatch(verdict.mismatch)
 
 
 def _workloads(verdict: Verdict) -> Iterator[str]:
