@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kda_tui.evaluation.devices.cpu.candidate import Problem, Sources, definitions
-from kda_tui.evaluation.devices.cpu.compiler import Compiler, run_compiler
+from kda_tui.evaluation.devices.cpu.compiler import Compiler, run_limited
 from kda_tui.evaluation.devices.cpu.elf import read_program
 from kda_tui.evaluation.devices.cpu.runtime_build import SHIM, shim_hash
 from kda_tui.evaluation.devices.cpu.source import translation_unit
@@ -70,7 +70,7 @@ class UnitBuild:
 
     def _key(self, job: _Job) -> str:
         headers = [f"{name}\0{text}" for name, (text, _) in sorted(self._sources.rewritten.items())]
-        parts = [shim_hash(), self._compiler.title, *job.arguments, *self._compiler.link_options()]
+        parts = [shim_hash(), self._compiler.title, *job.arguments, *self._compiler.link()]
         parts += [job.unit.file, job.text, *headers, *(sha for _, sha in self._sources.headers)]
         return sha256("\0".join(parts).encode())
 
@@ -82,7 +82,10 @@ class UnitBuild:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
             (folder / "unit.cpp").write_text(job.text)
-            run = run_compiler(self._compiler, [*job.arguments, *self._files(job.unit)], folder, limit)
+            compiling = [*self._compiler.command, *job.arguments, *self._files(job.unit)]
+            run = run_limited(compiling, folder, limit)
+            if run.ended == "ok":
+                run = run.then(run_limited(self._compiler.link(), folder, limit))
             if run.ended == "timeout":
                 text = f"{job.unit.file}: the compiler took longer than {limit:g} s"
                 return failed(self._compiler, Problem(text), run.seconds)
@@ -98,8 +101,7 @@ class UnitBuild:
         searched = ["-iquote", "source", "-iquote", beside, "-I", str(SHIM)]
         for path, _ in self._sources.headers:
             searched += ["-I", str(path)]
-        made = ["-frandom-seed=kda", "unit.cpp", "-o", "unit.so"]
-        return [*searched, *made, *self._compiler.link_options()]
+        return [*searched, "-frandom-seed=kda", "-c", "unit.cpp", "-o", "unit.o"]
 
     def _admit(
         self, job: _Job, program: bytes, key: str, seconds: float, log: str

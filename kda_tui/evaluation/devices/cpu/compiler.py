@@ -57,12 +57,36 @@ class Compiler:
         )
         if self.kind == "g++":
             quiet = ("-fdiagnostics-color=never", "-ftrack-macro-expansion=0", "-fmax-errors=20")
-        extra = ("-fno-sanitize=all",) if self.kind == "zig" else ()
-        return (*_CODE, f"-march={instruction_set()}", *_SHAPE, *_PLAIN, *quiet, *extra)
+        target: tuple[str, ...] = (f"-march={instruction_set()}",)
+        if self.kind == "zig":
+            target = ("-mcpu=" + instruction_set().replace("-", "_"), "-fno-sanitize=all")
+        return (*_CODE, *target, *_SHAPE, *_PLAIN, *quiet)
 
-    def link_options(self) -> tuple[str, ...]:
-        """For a candidate: no start files, so that nothing runs when it is loaded."""
-        return ("-nostartfiles", "-Wl,-z,now", "-Wl,-z,relro", "-Wl,--build-id=none", "-lm")
+    def library_options(self) -> tuple[str, ...]:
+        """For the runtime, a shared object of its own: the C library, its mathematics and threads."""
+        # Of the C++ library only headers are used; zig would first build it from source for a minute.
+        library = () if self.kind == "g++" else ("-nostdlib++",)
+        return (
+            "-shared",
+            *library,
+            "-Wl,-z,now",
+            "-Wl,--build-id=none",
+            "-Wl,--no-as-needed",
+            "-lm",
+            "-pthread",
+        )
+
+    def link(self) -> tuple[str, ...]:
+        """The call that links unit.o to unit.so.
+
+        No start files: nothing of theirs runs at load, so whatever does is the candidate's.
+        """
+        if self.kind == "zig":
+            linker = (*self.command[:-1], "ld.lld", "-z", "now", "-z", "relro", "--build-id=none")
+        else:
+            linker = (*self.command, "-nostartfiles", "-Wl,-z,now", "-Wl,-z,relro", "-Wl,--build-id=none")
+            linker += ("-Wl,--as-needed",)
+        return (*linker, "-shared", "unit.o", "-o", "unit.so")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +96,10 @@ class CompilerRun:
     ended: str
     log: str
     seconds: float
+
+    def then(self, following: CompilerRun) -> CompilerRun:
+        """Both calls as one."""
+        return CompilerRun(following.ended, self.log + following.log, self.seconds + following.seconds)
 
 
 @functools.cache
@@ -106,15 +134,14 @@ def _kind_of(name: str) -> str:
 
 
 def _version(command: tuple[str, ...]) -> str | None:
-    arguments = ("--version",) if command[-1] == "c++" else ("-dumpfullversion", "-dumpversion")
+    zig = command[-1] == "c++"
+    call = [*command[:-1], "version"] if zig else [*command, "-dumpfullversion", "-dumpversion"]
     try:
-        said = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=60, check=True)
+        said = subprocess.run(call, capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
     words = said.stdout.split()
-    if not words:
-        return None
-    return words[words.index("version") + 1] if "version" in words else words[0]
+    return words[0] if words else None
 
 
 @functools.cache
@@ -130,10 +157,10 @@ def instruction_set() -> str:
     return "x86-64"
 
 
-def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path, timeout_s: float) -> CompilerRun:
-    """Call the compiler in ``folder`` in a process group of its own, with limits on time, memory and files."""
+def run_limited(call: Sequence[str], folder: Path, timeout_s: float) -> CompilerRun:
+    """Call a compiler in ``folder`` in a process group of its own, with limits on time, memory and files."""
     limits = f"ulimit -v {_MEMORY_KIB} && ulimit -f {_FILE_BLOCKS} && ulimit -c 0 && ulimit -t {int(timeout_s) + 1}"
-    command = ["/bin/sh", "-c", f'{limits} && exec "$@"', "sh", *compiler.command, *arguments]
+    command = ["/bin/sh", "-c", f'{limits} && exec "$@"', "sh", *call]
     begin = time.monotonic()
     log_path = folder / "log"
     with log_path.open("wb") as log:

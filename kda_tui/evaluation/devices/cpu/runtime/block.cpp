@@ -1,10 +1,8 @@
 #include "block.hpp"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#include <cstdio>
-#include <new>
 
 #include "crash.hpp"
 
@@ -78,8 +76,6 @@ Block::Block() {
     if (memory == MAP_FAILED) stop("out of memory: no room for the stacks of a block");
     stacks_ = static_cast<char*>(memory);
 }
-
-Block::~Block() { munmap(stacks_, MAX_THREADS * SPACING); }
 
 Fiber* Block::new_fiber() {
     char* low = stacks_ + fibers_ * SPACING + PAGE;

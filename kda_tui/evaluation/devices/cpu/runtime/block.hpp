@@ -28,7 +28,6 @@ struct Warp {
 class Block {
   public:
     Block();
-    ~Block();
     Block(const Block&) = delete;
     Block& operator=(const Block&) = delete;
 

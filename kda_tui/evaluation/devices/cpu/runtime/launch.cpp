@@ -6,6 +6,7 @@
 
 #include "block.hpp"
 #include "crash.hpp"
+#include "made.hpp"
 #include "module.hpp"
 #include "workers.hpp"
 
@@ -144,7 +145,7 @@ KDA_RUNTIME void kda_start(unsigned threads, uint64_t flush_bytes, void* crash_p
     kda::use_crash_page(static_cast<kda::CrashPage*>(crash_page));
     kda::catch_signals();
     kda::flush_bytes = size_t(flush_bytes);
-    kda::workers = new kda::Workers(threads);
+    kda::workers = kda::make<kda::Workers>(threads);
 }
 
 // Maps ``bytes`` of ``file`` between two pages that nobody may touch. Null: no memory.
@@ -165,7 +166,7 @@ KDA_RUNTIME void kda_unmap(void* mapped, uint64_t bytes) {
 // -1: too many programs.
 KDA_RUNTIME int kda_add_module(const void* symbol) {
     if (kda::module_count == kda::MAX_MODULES) return -1;
-    kda::modules[kda::module_count] = new kda::Module(symbol);
+    kda::modules[kda::module_count] = kda::make<kda::Module>(symbol);
     return int(kda::module_count++);
 }
 

@@ -2,13 +2,14 @@
 
 #include "block.hpp"
 #include "crash.hpp"
+#include "made.hpp"
 
 namespace kda {
 namespace {
 
 void settle_in() {
     use_signal_stack();
-    this_block = new Block();
+    this_block = make<Block>();
 }
 
 }  // namespace
@@ -17,7 +18,7 @@ Workers::Workers(unsigned count) : count_(count) {
     settle_in();
     for (unsigned worker = 1; worker < count; worker++) {
         pthread_t thread;
-        if (pthread_create(&thread, nullptr, main_of, new Start{this, worker}) != 0) {
+        if (pthread_create(&thread, nullptr, main_of, make<Start>(Start{this, worker})) != 0) {
             stop("infrastructure: no OS thread could be started");
         }
         pthread_detach(thread);
@@ -26,7 +27,6 @@ Workers::Workers(unsigned count) : count_(count) {
 
 void* Workers::main_of(void* argument) {
     const Start start = *static_cast<Start*>(argument);
-    delete static_cast<Start*>(argument);
     settle_in();
     Workers& workers = *start.workers;
     uint32_t seen = 0;
