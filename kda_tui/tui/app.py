@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from textual import events, work
 
@@ -13,6 +14,7 @@ from kda_tui.config import Config, load_config
 from kda_tui.record.snapshot import Snapshot
 from kda_tui.text import UserError, clean_line
 from kda_tui.tui import clipboard, columns, terminal, visits, words
+from kda_tui.tui.actions import Action
 from kda_tui.tui.base import BaseApp, Ears
 from kda_tui.tui.export import screen_svg, screen_text
 from kda_tui.tui.follow import Source, open_reader
@@ -200,15 +202,17 @@ class KdaApp(BaseApp, inherit_bindings=False):
         keymap = self.keymap
         self.push_screen(ReadingScreen("KEYS", lambda cells: help_rows(keymap, scope, cells)))
 
-    @work(group="palette", exclusive=True)
     async def do_palette(self) -> None:
         screen = self.screen
         if not isinstance(screen, KeyScreen):
             return
+
+        def chosen(action: Action | None) -> None:
+            if action is not None:
+                self.call_later(screen.perform, action)
+
         actions = self.keymap.in_scope(screen.key_scope())
-        chosen = await self.push_screen_wait(PaletteScreen(self.keymap, actions, self.read_only))
-        if chosen is not None:
-            await screen.perform(chosen)
+        await self.push_screen(PaletteScreen(self.keymap, actions, self.read_only), chosen)
 
     def do_runs(self) -> None:
         self.push_screen(RunsScreen(self.folders()))
@@ -235,23 +239,20 @@ class KdaApp(BaseApp, inherit_bindings=False):
         """Give the terminal to another program; what went wrong, or ""."""
         return terminal.run_outside(self, self.signals, command)
 
-    @work(group="confirm", exclusive=True)
     async def confirm_start(
         self, sender: Sender, name: str, resume: bool, agent: str, say: Callable[[str], None]
     ) -> None:
         """Ask, then start a worker as a process of its own."""
-        happens = (
-            f"kda run {sender.workspace.root}{' --resume' if resume else ''}",
-            "It runs detached; nothing is lost.",
-        )
+
+        def confirmed(typed: dict[str, Any] | None) -> None:
+            if typed is not None:
+                say("starting a worker…")
+                self._start_worker(sender, resume, agent, say)
+
+        command = f"kda run {sender.workspace.root}{' --resume' if resume else ''}"
+        intent = Intent("start", f"Start a worker on {name}", (command, "It runs detached; nothing is lost."))
         self.ears.close()
-        typed = await self.push_screen_wait(
-            ConfirmScreen(Intent("start", f"Start a worker on {name}", happens))
-        )
-        if typed is None:
-            return
-        say("starting a worker…")
-        self._start_worker(sender, resume, agent, say)
+        await self.push_screen(ConfirmScreen(intent), confirmed)
 
     @work(group="start", thread=True)
     def _start_worker(self, sender: Sender, resume: bool, agent: str, say: Callable[[str], None]) -> None:

@@ -11,7 +11,7 @@ from kda_tui.record.snapshot import Finding
 from kda_tui.tui import words
 from kda_tui.tui.line import Line, plain, span, split, wrap
 
-INDENT = 15
+INDENT = 16
 FOLDED = frozenset({"thinking", "tool_result"})
 LONG = 12  # rows of a block that is not folded by kind before the rest is folded
 
@@ -38,14 +38,15 @@ def block_lines(block: TranscriptBlock | Finding, unfolded: bool, cells: int) ->
             INDENT,
         )
     name, style = NAMES.get(block.kind, (block.kind[:6], ""))
-    lead: Line = (span(f"{words.time_of_day(block.t)} ", "dim"), span(f"{name:<6}", style))
+    lead: Line = (span(f"{words.time_of_day(block.t)} ", "dim"), span(f"{name:<7}", style))
     body, hidden = _body(block, style, unfolded)
     out: list[Line] = []
     for n, line in enumerate(body):
         head = lead if n == 0 else (span(" " * INDENT),)
         out += wrap((*head, *line), cells, INDENT)
     if hidden:
-        out[-1] = (*out[-1], span(f"  (folded, {hidden} more line{'s' if hidden > 1 else ''})", "dim"))
+        more = "" if block.kind == "thinking" else "more "
+        out[-1] = (*out[-1], span(f" ({hidden} {more}line{'s' if hidden > 1 else ''} folded)", "dim"))
     return out
 
 

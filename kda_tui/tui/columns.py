@@ -83,9 +83,13 @@ def known(names: Sequence[str]) -> tuple[Sequence[str], list[str]]:
 FLEX = 14  # the narrowest useful hypothesis
 
 
-def choose(names: Sequence[str], cells: int) -> list[tuple[Column, int]]:
-    """The columns that fit, in order, with their widths; low-ranked ones go first when space is short."""
+def choose(names: Sequence[str], cells: int, branch: int = 0) -> list[tuple[Column, int]]:
+    """The columns that fit, in order, with their widths; low-ranked ones go first when space is short.
+
+    ``branch`` is what the drawing of a tree needs before the id.
+    """
     wanted = [COLUMNS[name] for name in names if name in COLUMNS]
+    cells -= branch
     while True:
         fixed = sum(column.cells or FLEX for column in wanted) + len(wanted) + 1
         droppable = [column for column in wanted if column.rank > 0]
@@ -94,7 +98,10 @@ def choose(names: Sequence[str], cells: int) -> list[tuple[Column, int]]:
         wanted.remove(max(droppable, key=lambda column: column.rank))
     left = cells - 2 - sum(column.cells for column in wanted) - len(wanted) + 1
     flexible = sum(1 for column in wanted if column.cells == 0) or 1
-    return [(column, column.cells or max(4, left // flexible)) for column in wanted]
+    return [
+        (column, (column.cells or max(4, left // flexible)) + (branch if column.id == "id" else 0))
+        for column in wanted
+    ]
 
 
 def header(chosen: Sequence[tuple[Column, int]], order: str, reverse: bool, ascii_only: bool) -> Line:
@@ -117,7 +124,7 @@ def cells_of(
             out.append((" ", ""))
         line = column.show(cand, context)
         if column.id == "id" and prefix:
-            line = ((prefix, "dim"), *line)
+            line = ((prefix[-max(1, cells - column.cells) :], "dim"), *line)
         line = crop(line, cells)
         pad = (" " * (cells - width(line)), "")
         out.extend((pad, *line) if column.right else (*line, pad))

@@ -13,7 +13,7 @@ from kda_tui.text import clean_line
 
 
 @dataclass
-class Loaded(Message):
+class Loaded(Message, bubble=False):
     """The answer to a question: ``value``, or ``error`` in words when reading failed."""
 
     slot: str

@@ -28,14 +28,14 @@ class Source(Protocol):
 
 
 @dataclass
-class Arrived(Message):
+class Arrived(Message, bubble=False):
     """A newer snapshot; older ones that were not looked at are gone."""
 
     snapshot: Snapshot
 
 
 @dataclass
-class Lost(Message):
+class Lost(Message, bubble=False):
     """Reading failed: the folder went away, or a file cannot be read. Reading goes on."""
 
     why: str

@@ -17,7 +17,7 @@ ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 PLOTS: Sequence[str] = ("progress", "distribution", "intervals")
 
 
-def plot_rows(kind: str, snapshot: Snapshot, book: SeriesBook, cells: int, height: int) -> list[Keyed]:
+def plot_rows(kind: str, snapshot: Snapshot, book: SeriesBook, height: int, cells: int) -> list[Keyed]:
     """One plot as rows; what there is nothing to plot of says so."""
     makers: Mapping[str, Callable[[], list[Line]]] = {
         "progress": lambda: _progress(book, cells, height),

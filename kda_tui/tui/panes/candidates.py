@@ -14,6 +14,7 @@ from kda_tui.tui.line import EMPTY, Line, join, plain, span, text_of
 from kda_tui.tui.lineage import tree
 from kda_tui.tui.panes.pane import Pane, bar, title_line
 
+MAX_BRANCH = 14  # cells of a tree's drawing; deeper ones lose their left part
 ORDERS: Sequence[str] = ("age", "us", "ratio", "floor", "verdict", "reg", "decision", "id")
 
 
@@ -50,6 +51,7 @@ class CandidatesPane(Pane):
         self._ids: list[str] = []
         self._at: dict[str, int] = {}
         self._branch: dict[str, str] = {}
+        self._branch_cells = 0
         self._snapshot: Snapshot | None = None
         self._candidates: Mapping[str, Candidate] = {}
         self._cells_context: columns.Context | None = None
@@ -77,8 +79,9 @@ class CandidatesPane(Pane):
             pairs = [(c, b) for c, b in tree(self._candidates) if self._filter(self._candidates[c])]
             self._ids = [cand for cand, _ in pairs]
             self._branch = dict(pairs)
+            self._branch_cells = min(MAX_BRANCH, max((len(b) for b in self._branch.values()), default=0))
         else:
-            self._branch = {}
+            self._branch, self._branch_cells = {}, 0
             self._ids = self._ordered([c for c in self._candidates.values() if self._filter(c)])
         self._at = {cand: i for i, cand in enumerate(self._ids)}
         before = self.selected
@@ -109,7 +112,7 @@ class CandidatesPane(Pane):
 
     def _layout(self) -> None:
         if self._cells_context is not None:
-            self._chosen = columns.choose(self.names, self.size.width)
+            self._chosen = columns.choose(self.names, self.size.width, self._branch_cells)
 
     def _details(self, snapshot: Snapshot) -> Line:
         total = len(snapshot.candidates)

@@ -58,11 +58,7 @@ class HotspotsPane(TextPane):
 
     def draw(self, snapshot: Snapshot, now: float) -> None:
         cand = self._candidate(snapshot)
-        key = (
-            cand,
-            sum(1 for e in snapshot.evaluations.values() if e.op == "profile") if cand else 0,
-            snapshot.run and snapshot.run.name,
-        )
+        key = (cand, _changed(Workspace(snapshot.workspace).profile / cand)) if cand else None
         if cand and key != self._asked:
             self._asked = key
             workspace = Workspace(snapshot.workspace)
@@ -132,6 +128,14 @@ def read_seen(workspace: Workspace, cand: str) -> Seen:
             cand, why_none=why or f"{cand} has no profile; I profiles it (with Nsight Compute, on a GPU)"
         )
     return _profile(workspace, cand, files[0])
+
+
+def _changed(folder: Path) -> int:
+    """When a folder changed last, 0 when it is not there."""
+    try:
+        return folder.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _files(folder: Path) -> list[Path]:

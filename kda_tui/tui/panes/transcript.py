@@ -135,7 +135,7 @@ class TranscriptPane(TextPane):
         if live is not None and live.streaming and at_end:
             for m, line in enumerate(split(live.streaming.rstrip("\n"))):
                 for k, part in enumerate(
-                    wrap((("         text  " if m == 0 else " " * 15, "info"), *line), cells, 15)
+                    wrap((("         text   " if m == 0 else " " * 16, "info"), *line), cells, 16)
                 ):
                     rows.append((f"live:{m}:{k}", part))
         if not rows:

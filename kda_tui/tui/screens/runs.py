@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from textual import work
 from textual.app import ComposeResult
 
 from kda_tui.tui import status, words
@@ -191,25 +190,23 @@ class RunsScreen(KeyScreen):
         self.pane.reorder()
         self.say(f"order {self.pane.order_by}")
 
-    def do_find(self) -> None:
-        self._ask_find_workspace()
+    async def do_find(self) -> None:
+        def find(text: str | None) -> None:
+            if text is not None:
+                self.pane.text = text.strip()
+                self.pane.reorder()
 
-    @work(group="prompt", exclusive=True)
-    async def _ask_find_workspace(self) -> None:
-        text = await self.app.push_screen_wait(
-            PromptScreen("find workspaces", self.pane.text, "name, phase, gate")
-        )
-        if text is not None:
-            self.pane.text = text.strip()
-            self.pane.reorder()
+        await self.app.push_screen(PromptScreen("find workspaces", self.pane.text, "name, phase, gate"), find)
 
-    def do_runs_restart(self) -> None:
+    async def do_runs_restart(self) -> None:
         root = self.pane.selected
         summary = self._summaries.get(Path(root)) if root else None
         if summary is None or summary.liveness != "gone":
             self.say("its worker is not gone")
             return
-        self.app.confirm_start(Sender(summary.root, self.app.read_only), summary.name, True, "", self.say)
+        await self.app.confirm_start(
+            Sender(summary.root, self.app.read_only), summary.name, True, "", self.say
+        )
 
     def do_escape(self) -> None:
         if self.pane.text:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from textual import events, getters, work
+from textual import events, getters
 from textual.screen import Screen
 
 from kda_tui.tui import terminal
@@ -79,19 +79,18 @@ class KeyScreen(Screen[None], inherit_bindings=False):
     def do_leave(self) -> None:
         self.app.go_back()
 
-    def do_find(self) -> None:
-        if self.current() is not None:
-            self._ask_find()
-
-    @work(group="prompt", exclusive=True)
-    async def _ask_find(self) -> None:
+    async def do_find(self) -> None:
         pane = self.current()
         if pane is None:
             return
-        screen = PromptScreen(f"find in the {pane.title}", hint="text; n and N go on")
-        text = await self.app.push_screen_wait(screen)
-        if text:
-            self.say(pane.find(text))
+
+        def find(text: str | None) -> None:
+            if text:
+                self.say(pane.find(text))
+
+        await self.app.push_screen(
+            PromptScreen(f"find in the {pane.title}", hint="text; n and N go on"), find
+        )
 
     def do_find_next(self) -> None:
         self._step(True)

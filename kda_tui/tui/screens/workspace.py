@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from textual import events, work
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
@@ -16,21 +16,26 @@ from kda_tui.tui import status, words
 from kda_tui.tui.actions import Action
 from kda_tui.tui.files import FileReader, Loaded
 from kda_tui.tui.filter import FilterError, compile_filter
+from kda_tui.tui.folder import inside, read_text
 from kda_tui.tui.follow import Arrived, Follower, Lost, Source
 from kda_tui.tui.intents import Here, Intent, NotNow, intend, intended
-from kda_tui.tui.line import Line, crop, join, plain, spread
+from kda_tui.tui.line import Line, crop, join, plain, spread, wrap
+from kda_tui.tui.pages import decision_rows, finding_rows
 from kda_tui.tui.panes.benchmarks import BenchmarksPane
 from kda_tui.tui.panes.candidates import CandidatesPane
 from kda_tui.tui.panes.contract import ContractPane
 from kda_tui.tui.panes.hotspots import HotspotsPane
-from kda_tui.tui.panes.pane import Pane
+from kda_tui.tui.panes.pane import Keyed, Pane
 from kda_tui.tui.panes.plan import PlanPane
 from kda_tui.tui.panes.transcript import TranscriptPane
+from kda_tui.tui.plots import PLOTS, plot_rows
 from kda_tui.tui.screens.confirm import ConfirmScreen
 from kda_tui.tui.screens.detail import DetailScreen
 from kda_tui.tui.screens.prompt import PromptScreen
+from kda_tui.tui.screens.reading import ReadingScreen
 from kda_tui.tui.screens.screen import KeyScreen
 from kda_tui.tui.send import Sender
+from kda_tui.tui.source import diff_lines
 from kda_tui.tui.widgets.rows import Bar
 
 SMALLEST = (60, 20)
@@ -250,7 +255,7 @@ class WorkspaceScreen(KeyScreen):
             self.snapshot, self.focused_pane.scope, self.candidates.selected or "", self.plan.comment_lines()
         )
 
-    def decide(self, action: str) -> None:
+    async def decide(self, action: str) -> None:
         """Open the confirmation of an action; target and expect are fixed now."""
         try:
             self.sender.refuse_read_only()
@@ -258,16 +263,15 @@ class WorkspaceScreen(KeyScreen):
         except UserError as error:
             self.say(str(error))
             return
-        self.app.ears.close()
-        self._confirm(intent)
 
-    @work(group="confirm", exclusive=True)
-    async def _confirm(self, intent: Intent) -> None:
-        typed = await self.app.push_screen_wait(ConfirmScreen(intent, self.who))
-        if typed is None:
-            self.say(f"not sent: {intent.title.lower()}")
-            return
-        self._send(intent, typed)
+        def confirmed(typed: dict[str, Any] | None) -> None:
+            if typed is None:
+                self.say(f"not sent: {intent.title.lower()}")
+            else:
+                self._send(intent, typed)
+
+        self.app.ears.close()
+        await self.app.push_screen(ConfirmScreen(intent, self.who), confirmed)
 
     def _send(self, intent: Intent, typed: dict[str, Any]) -> None:
         try:
@@ -327,42 +331,115 @@ class WorkspaceScreen(KeyScreen):
         assert self.snapshot is not None
         self.say(f"{words.gate_words(gate, self.snapshot)}: {words.AGENT_GATE_KEYS.get(gate.kind, '')}")
 
-    def do_filter(self) -> None:
-        self._filter()
+    async def do_filter(self) -> None:
+        def filtered(text: str | None) -> None:
+            if text is not None:
+                self.candidates.set_filter(text)
+                self._chrome()
 
-    @work(group="prompt", exclusive=True)
-    async def _filter(self) -> None:
-        screen = PromptScreen(
-            "filter", self.candidates.filter_text, "words, or faster reg<64 ratio>1.1 !vetoed", _filter_fault
+        hint = "words, or faster reg<64 ratio>1.1 !vetoed"
+        await self.app.push_screen(
+            PromptScreen("filter", self.candidates.filter_text, hint, _filter_fault), filtered
         )
-        text = await self.app.push_screen_wait(screen)
-        if text is not None:
-            self.candidates.set_filter(text)
-            self._chrome()
 
-    def do_find(self) -> None:
+    async def do_find(self) -> None:
         if self.focus_number == 4:
-            self.do_filter()
+            await self.do_filter()
         else:
-            self._find()
+            await super().do_find()
 
-    @work(group="prompt", exclusive=True)
-    async def _find(self) -> None:
-        pane = self.focused_pane
-        text = await self.app.push_screen_wait(
-            PromptScreen(f"find in the {pane.title}", hint="text; n and N go on")
-        )
-        if text:
-            self.say(pane.find(text))
-
-    def do_find_next(self) -> None:
-        self.say(self.focused_pane.find_step(True) or "nothing is searched; / starts")
-
-    def do_find_previous(self) -> None:
-        self.say(self.focused_pane.find_step(False) or "nothing is searched; / starts")
+    def current(self) -> Pane | None:
+        return self.focused_pane
 
     def do_leave(self) -> None:
         self.app.leave()
+
+    def on_candidates_pane_selected(self, event: CandidatesPane.Selected) -> None:
+        hotspots = self._panes[6]
+        assert isinstance(hotspots, HotspotsPane)
+        hotspots.cand = event.cand
+        if self.snapshot is not None and 6 in self.visible_numbers():
+            hotspots.draw(self.snapshot, self.app.now())
+        self._chrome()
+
+    def on_candidates_pane_opened(self, event: CandidatesPane.Opened) -> None:
+        if self.snapshot is not None:
+            self.app.show_candidate(self.snapshot, event.cand)
+
+    def do_diff(self) -> None:
+        """The two marked candidates, else the selected one against its parent."""
+        marked = self.candidates.marked
+        cand = marked[1] if len(marked) == 2 else self.candidates.selected
+        if cand is not None and self.snapshot is not None:
+            self.app.show_candidate(self.snapshot, cand, "diff", marked[0] if len(marked) == 2 else "")
+
+    def do_plan_diff(self) -> None:
+        """The newest plan against the revision before it."""
+        revisions = self.snapshot.plan.revisions if self.snapshot else ()
+        if len(revisions) < 2:
+            self.say("there is only one revision of the plan" if revisions else "there is no plan yet")
+            return
+        workspace = self.sender.workspace
+        old, new = revisions[-2:]
+        paths = [workspace.root / rev.file for rev in (old, new)]
+        texts = [read_text(path) if inside(workspace, path) else "" for path in paths]
+        rows = diff_lines(texts[0], texts[1], f"r{old.rev}", f"r{new.rev}")
+
+        def build(cells: int) -> list[Keyed]:
+            return [
+                (f"{n}:{m}", part) for n, row in enumerate(rows) for m, part in enumerate(wrap(row, cells, 2))
+            ]
+
+        self.app.push_screen(ReadingScreen(f"PLAN r{old.rev} -> r{new.rev}", build))
+
+    async def do_comment(self) -> None:
+        under = self.plan.line_under_cursor()
+        if under is None:
+            self.say("put the cursor on a line of the plan's text")
+            return
+        number, quote = under
+
+        def commented(text: str | None) -> None:
+            if text is not None:
+                self.plan.set_comment(number, quote, text)
+                self._chrome()
+
+        await self.app.push_screen(
+            PromptScreen(f"comment on line {number}", hint=quote.strip()[:60]), commented
+        )
+
+    def do_findings(self) -> None:
+        snapshot = self.snapshot
+        if snapshot is not None:
+            self.app.push_screen(ReadingScreen("FINDINGS", partial(finding_rows, snapshot)))
+
+    def do_decisions(self) -> None:
+        snapshot = self.snapshot
+        if snapshot is not None:
+            self.app.push_screen(ReadingScreen("DECISIONS", partial(decision_rows, snapshot)))
+
+    def do_plot(self) -> None:
+        """The next kind of plot, over what is measured now."""
+        pane = self._panes[5]
+        assert isinstance(pane, BenchmarksPane)
+        if self.snapshot is None:
+            return
+        kind = PLOTS[self._plots % len(PLOTS)]
+        self._plots += 1
+        height = self.app.size.height - 4
+        build = partial(plot_rows, kind, self.snapshot, pane.book, height)
+        self.app.push_screen(ReadingScreen(f"PLOT {kind}; o on the benchmarks gives the next", build))
+
+    async def do_restart(self) -> None:
+        if self.snapshot is None:
+            return
+        if self.snapshot.liveness in ("alive", "foreign_host"):
+            self.say("a worker is there already")
+            return
+        run = self.snapshot.run
+        resume = run is not None and self.snapshot.phase != "ended"
+        agent = run.agent if run is not None and not resume else ""
+        await self.app.confirm_start(self.sender, self.snapshot.name, resume, agent, self.say)
 
 
 def _filter_fault(text: str) -> str:
