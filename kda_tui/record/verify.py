@@ -112,10 +112,10 @@ class _Check:
             for line, body in self._chain(path):
                 self._sequence(seqs, body, run, name, line.number)
                 artifacts.note(body, run, name, line.number)
-                if path is paths.events:
+                if path == paths.events:
                     self._events.append((body, line.offset))
                     self._event(body, name, line.number, started)
-            if path is paths.events:
+            if path == paths.events:
                 newest = max(seqs, default=0)
         # Of a live run, the transcript was read later than the journal: beyond its newest line, lines may lack.
         top = newest if self._live else max(seqs, default=0)
