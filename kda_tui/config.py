@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kda_tui.problems import FormatError, Problem, near, shown, translate, tupled
 from kda_tui.text import UserError
-from kda_tui.toml_lines import Lines, TomlError, parse_toml
+from kda_tui.toml_lines import MAX_BYTES, Lines, TomlError, parse_toml
 
 FILE = "kda.toml"
 
@@ -215,7 +216,7 @@ def _shared(name: str) -> Path:
 
 def _read(path: Path, required: bool = False) -> _File | None:
     try:
-        data = path.read_bytes()
+        data = _bytes_of(path)
     except FileNotFoundError as error:
         if required:
             raise UserError(f"{path}: there is no such file; settings are read from it") from error
@@ -227,6 +228,14 @@ def _read(path: Path, required: bool = False) -> _File | None:
     except TomlError as error:
         raise ConfigError(str(path), [Problem("", error.line, error.what)]) from error
     return _File(path, tupled(body), lines)
+
+
+def _bytes_of(path: Path) -> bytes:
+    """A plain file, or a link to one; never waits for a FIFO."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError("not a plain file")
+        return file.read(MAX_BYTES + 1)
 
 
 def _check(file: _File) -> None:

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ValidationError
 from kda_tui.text import UserError, clean_line
 from kda_tui.toml_lines import Key, Lines
 
-SHOWN = 20
+SHOWN = 20  # problems that a message lists
+LONGEST = 400  # characters of one
 Found = Iterable[tuple[Key, str]]
 Names = Mapping[str, str]  # the model's name of a top-level key -> the file's
 
@@ -30,7 +31,8 @@ class FormatError(UserError):
     """A file with mistakes: one line each, ``problems`` has all of them."""
 
     def __init__(self, name: str, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(sorted(problems, key=lambda p: p.line))
+        cleaned = (Problem(p.key, p.line, clean_line(p.text, LONGEST)) for p in problems)
+        self.problems = tuple(sorted(cleaned, key=lambda p: p.line))
         lines = [
             f"{name}, line {p.line}: {p.key}: {p.text}" if p.key else f"{name}, line {p.line}: {p.text}"
             for p in self.problems[:SHOWN]
@@ -56,17 +58,16 @@ def located(found: Found, lines: Lines, names: Names) -> list[Problem]:
 
 def translate(error: ValidationError, model: type[BaseModel], lines: Lines, names: Names) -> list[Problem]:
     """pydantic's errors in the file's own words, one a key."""
-    found: dict[str, Problem] = {}
-    for item in error.errors(include_url=False, include_context=True):
+    items: dict[Key, list[Any]] = {}
+    for item in error.errors(include_url=False):
         key = _without_tags(item["loc"], lines, names)
-        text = ""
-        if len(key) > 3 and key[2] == "args":  # every member of the union complains: one word for all
+        if len(key) > 3 and key[2] == "args":  # every form of an argument complains, at different depths
             key = key[:4]
-            text = "must be a name, or {tensor, offset}, {axis, as}, {scalar, as} or {value, as}"
-        name = shown(key, names)
-        if name not in found:
-            found[name] = Problem(name, lines.of(spelled(key, names)), text or _said(item, model, key, names))
-    return list(found.values())
+        items.setdefault(key, []).append(item)
+    return [
+        Problem(shown(key, names), lines.of(spelled(key, names)), _said(found, model, key, names))
+        for key, found in items.items()
+    ]
 
 
 def near(word: str, known: Iterable[str]) -> str:
@@ -101,6 +102,63 @@ def shown(key: Key, names: Names) -> str:
     return out
 
 
+_NEEDED: Mapping[str, str] = {
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "string_type": "must be a text",
+    "tuple_type": "must be a list",
+    "dict_type": "must be a table",
+    "model_type": "must be a table",
+    "string_pattern_mismatch": "does not look right",
+}
+
+
+def _without_tags(loc: Iterable[str | int], lines: Lines, names: Names) -> Key:
+    """pydantic adds the types of union members to a location; those are no keys of the file."""
+    key: Key = ()
+    for part in loc:
+        if isinstance(part, int) or not _is_tag(part) or lines.has(spelled((*key, part), names)):
+            key = (*key, part)
+    return key
+
+
+def _is_tag(part: str) -> bool:
+    return part in ("int", "str", "float", "bool", "none") or "[" in part or part.endswith("Arg")
+
+
+def _said(items: Sequence[Any], model: type[BaseModel], key: Key, names: Names) -> str:
+    """What would be right for a key; several ``items`` are the complaints of a union's members."""
+    item, value = items[0], items[0].get("input")
+    kind, context = item["type"], item.get("ctx", {})
+    if len(key) == 4 and key[2] == "args":
+        return "must be a name, or {tensor, offset}, {axis, as}, {scalar, as} or {value, as}"
+    if kind == "extra_forbidden":
+        return f"unknown key; {near(str(key[-1]), _fields_at(model, key[:-1], names))}"
+    if kind == "missing":
+        return "is missing"
+    if kind == "literal_error":
+        expected = str(context.get("expected", "")).replace("'", "").replace(" or ", ", ")
+        return f"{short(value)} is not one of {expected}"
+    if kind == "tuple_type" and len(key) == 1 and key[0] in names:
+        return f"a table of its own for each: write [[{names[str(key[0])]}]]"
+    if kind in ("too_long", "too_short"):
+        most = kind == "too_long"
+        bound = context["max_length" if most else "min_length"]
+        return f"must have at {'most' if most else 'least'} {bound} entries"
+    needed = _UNIONS.get(frozenset(i["type"] for i in items)) or _NEEDED.get(kind)
+    message = needed or str(item["msg"]).replace("Input ", "").replace("String", "text")
+    return f"{message}, it is {short(value)}"
+
+
+_UNIONS: Mapping[frozenset[str], str] = {
+    frozenset({"int_type", "string_type"}): "must be a whole number or an expression",
+    frozenset({"float_type", "int_type"}): "must be a number",
+    frozenset(
+        {"int_type", "float_type", "string_type", "bool_type"}
+    ): "must be a number, a text, true or false",
+    frozenset({"string_type", "tuple_type"}): "must be a text or a list of texts",
+}
 _NEEDED: Mapping[str, str] = {
     "int_type": "must be a whole number",
     "float_type": "must be a number",

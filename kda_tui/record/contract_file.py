@@ -12,8 +12,9 @@ from pydantic import ValidationError
 from kda_tui.problems import FormatError, Problem, located, near, translate, tupled
 from kda_tui.record.contract_checks import check_contract
 from kda_tui.record.contract_model import Contract
+from kda_tui.record.plain_file import Refused, read_plain
 from kda_tui.text import UserError
-from kda_tui.toml_lines import Key, Lines, TomlError, parse_toml
+from kda_tui.toml_lines import MAX_BYTES, Key, Lines, TomlError, parse_toml
 
 # Repeated tables are singular in the file and plural in the model.
 NAMES = {"tensors": "tensor", "scalars": "scalar", "workloads": "workload"}
@@ -27,10 +28,9 @@ class ContractError(FormatError):
 def load_contract(path: Path) -> Contract:
     """Read and check a contract. Raises ContractError, or UserError when the file cannot be read."""
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        why = error.strerror or error
-        raise UserError(f"{path}: cannot be read ({why}); a workspace needs a contract.toml") from error
+        data = read_plain(path, path.parent, MAX_BYTES)
+    except Refused as error:
+        raise UserError(f"{path}: {error}; a workspace needs a contract.toml") from error
     return parse_contract(data, str(path))
 
 

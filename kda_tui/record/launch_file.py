@@ -14,8 +14,9 @@ from kda_tui.record.contract_file import unknown_tables
 from kda_tui.record.contract_model import Contract
 from kda_tui.record.launch_checks import check_launch_plan
 from kda_tui.record.launch_model import LaunchPlan
+from kda_tui.record.plain_file import Refused, read_plain
 from kda_tui.text import UserError
-from kda_tui.toml_lines import TomlError, parse_toml
+from kda_tui.toml_lines import MAX_BYTES, TomlError, parse_toml
 
 # Repeated tables are singular in the file and plural in the model.
 NAMES = {"units": "unit", "tensor_maps": "tensor_map", "steps": "step", "scratch": "scratch"}
@@ -33,10 +34,9 @@ def load_launch_plan(path: Path, contract: Contract | None = None) -> LaunchPlan
     Raises LaunchPlanError, or UserError when the file cannot be read.
     """
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        why = error.strerror or error
-        raise UserError(f"{path}: cannot be read ({why}); a candidate needs a launch.toml") from error
+        data = read_plain(path, path.parent, MAX_BYTES)
+    except Refused as error:
+        raise UserError(f"{path}: {error}; a candidate needs a launch.toml") from error
     return parse_launch_plan(data, str(path), contract)
 
 
