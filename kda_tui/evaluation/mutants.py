@@ -234,13 +234,17 @@ class MutantChild:
         self._damaged = False
         self.inner.release()
 
-    def view(self, name: str) -> Bytes:
-        return self.inner.view(name)
+    def get(self, name: str) -> Bytes:
+        return self.inner.get(name)
+
+    def put(self, name: str, data: Bytes) -> None:
+        self.inner.put(name, data)
 
     def guards(self, name: str) -> Bytes:
         bands = self.inner.guards(name).copy()
         if self._damaged and name in self._outputs:
-            bands[bands.size // 2 : bands.size // 2 + 4] ^= 0xFF
+            end = BufferSpec(name, 0).guard
+            bands[end : end + 4] ^= 0xFF
         return bands
 
     def run(self, arm: str, launches: Sequence[Launch], timeout_s: float) -> LaunchReport:
@@ -264,24 +268,31 @@ class MutantChild:
     def _run_spoiled(self, launch: Launch, timeout_s: float) -> LaunchReport:
         self._calls += 1
         buffers = self._buffers_of(launch)
-        storage = {tensor: self.inner.view(buffer) for tensor, buffer in buffers.items()}
-        before = {tensor: view.copy() for tensor, view in storage.items()}
+        before = {tensor: self.inner.get(buffer).copy() for tensor, buffer in buffers.items()}
         if self.mutant.round_inputs:
-            self._round(storage)
+            rounded = {tensor: data.copy() for tensor, data in before.items()}
+            self._round(rounded)
+            self._put(buffers, rounded)
         report = LaunchReport("ok") if self.mutant.skip else self.inner.run(CANDIDATE, [launch], timeout_s)
         if report.status != "ok":
             return report
         specs = {t.name: t for t in self.contract.tensors}
+        storage = {tensor: self.inner.get(buffer).copy() for tensor, buffer in buffers.items()}
         if self.mutant.round_inputs:
             for tensor in storage:
                 if specs[tensor].role == "in":
                     storage[tensor][...] = before[tensor]
         answer = Answer(specs, self._layouts(buffers), storage, before, self._calls, self._memory)
         self.mutant.spoil(answer)
+        self._put(buffers, storage)
         if self.mutant.past_end:
             self._damaged = True
             self._outputs = [buffers[t.name] for t in self.contract.tensors if t.role in OUTPUT_ROLES]
         return report
+
+    def _put(self, buffers: Mapping[str, str], storage: Mapping[str, Bytes]) -> None:
+        for tensor, data in storage.items():
+            self.inner.put(buffers[tensor], data)
 
     def _round(self, storage: Mapping[str, Bytes]) -> None:
         for spec in self.contract.tensors:

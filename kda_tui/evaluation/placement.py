@@ -47,7 +47,7 @@ class Placement:
     sets: int
     scratch: Mapping[str, Mapping[str, int]]
     layouts: Mapping[str, TensorLayout] = field(init=False)
-    _guards: dict[str, Bytes] = field(init=False, default_factory=dict)
+    _guards: dict[BufferSpec, Bytes] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.layouts = layouts(self.contract, self.workload)
@@ -75,7 +75,7 @@ class Placement:
 
     def remember_guards(self) -> None:
         """Take the guard bands as they are now for whole; call once after allocation."""
-        self._guards = {spec.name: self.child.guards(spec.name).copy() for spec in self.specs()}
+        self._guards = {spec: self.child.guards(spec.name).copy() for spec in self.specs()}
 
     def binding(self, arm: str, which: int) -> dict[str, str]:
         """Logical tensor and scratch names of a resolved plan -> buffers of one set."""
@@ -87,24 +87,23 @@ class Placement:
     def fill(self, which: int, inputs: InputSet) -> None:
         """Restore everything a kernel finds filled (in, inout, state) from the masters."""
         for name, data in inputs.storage.items():
-            self.child.view(self.buffer(name, which))[...] = data
+            self.child.put(self.buffer(name, which), data)
 
     def poison(self, which: int, poison: Poison) -> None:
         """Poison the outputs of a set and the scratch of every arm."""
         for spec in self.contract.tensors:
             if spec.role == "out":
-                self._lay(self.buffer(spec.name, which), poison)
+                self._lay(self.buffer(spec.name, which), self.layouts[spec.name].nbytes, poison)
         for arm, items in self.scratch.items():
-            for item in items:
-                self._lay(self.scratch_buffer(arm, item, which), poison)
+            for item, nbytes in items.items():
+                self._lay(self.scratch_buffer(arm, item, which), nbytes, poison)
 
-    def _lay(self, buffer: str, poison: Poison) -> None:
-        view = self.child.view(buffer)
-        view[...] = poison.bytes_for(buffer, view.nbytes)
+    def _lay(self, buffer: str, nbytes: int, poison: Poison) -> None:
+        self.child.put(buffer, poison.bytes_for(buffer, nbytes))
 
     def output(self, tensor: str, which: int) -> Bytes:
         """A copy of an output's storage bytes."""
-        return self.child.view(self.buffer(tensor, which)).copy()
+        return self.child.get(self.buffer(tensor, which)).copy()
 
     def outputs(self, which: int) -> dict[str, Bytes]:
         return {t.name: self.output(t.name, which) for t in self.contract.tensors if t.role in OUTPUT_ROLES}
@@ -118,7 +117,7 @@ class Placement:
         for spec in self.contract.tensors:
             if spec.role not in INPUT_ROLES or spec.role in OUTPUT_ROLES:
                 continue
-            now, master = self.child.view(self.buffer(spec.name, which)), inputs.storage[spec.name]
+            now, master = self.child.get(self.buffer(spec.name, which)), inputs.storage[spec.name]
             if not np.array_equal(now, master):
                 changed.append((spec.name, int(np.argmax(now != master))))
         return changed
@@ -126,13 +125,13 @@ class Placement:
     def broken_guards(self) -> list[tuple[str, int]]:
         """Buffers whose guard bands changed, with the distance in bytes: negative before, positive past the end."""
         broken: list[tuple[str, int]] = []
-        for name, before in self._guards.items():
-            now = self.child.guards(name)
+        for spec, before in self._guards.items():
+            now = self.child.guards(spec.name)
             if not np.array_equal(now, before):
-                half = now.size // 2
                 hits = np.flatnonzero(now != before)
-                past = hits[hits >= half]
-                broken.append((name, int(past[0]) - half + 1 if past.size else int(hits[-1]) - half))
+                past = hits[hits >= spec.guard]
+                distance = int(past[0]) - spec.guard + 1 if past.size else int(hits[-1]) - spec.guard
+                broken.append((spec.name, distance))
         return broken
 
 

@@ -136,12 +136,16 @@ class Child(Protocol):
         """Drop every buffer, keep the programs."""
         ...
 
-    def view(self, name: str) -> NDArray[np.uint8]:
-        """The judge's own writable view of a buffer's bytes (host copy semantics on a GPU: see put/get)."""
+    def get(self, name: str) -> NDArray[np.uint8]:
+        """The bytes of a buffer as they are now, for reading; a device in host memory may give a live view."""
+        ...
+
+    def put(self, name: str, data: NDArray[np.uint8]) -> None:
+        """Write all bytes of a buffer."""
         ...
 
     def guards(self, name: str) -> NDArray[np.uint8]:
-        """The guard bytes before and after a buffer, concatenated."""
+        """The guard bytes before a buffer (``guard`` of them) and after it, concatenated."""
         ...
 
     def run(self, arm: str, launches: Sequence[Launch], timeout_s: float) -> LaunchReport:

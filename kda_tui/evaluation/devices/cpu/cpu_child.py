@@ -28,6 +28,7 @@ from kda_tui.evaluation.verdict import CompileReport
 from kda_tui.record.launch_plan import LaunchPlan
 
 _OK = LaunchReport("ok")
+_GARBLED = LaunchReport("crashed", "the child sent nonsense in place of a reply", child_dead=True)
 _SETUP_S = 60.0
 
 
@@ -101,9 +102,13 @@ class CpuChild:
         self._process.ask({"op": "release"}, _SETUP_S)
         self._drop_buffers()
 
-    def view(self, name: str) -> NDArray[np.uint8]:
-        """The judge's own writable view of a buffer's bytes."""
+    def get(self, name: str) -> NDArray[np.uint8]:
+        """The bytes of a buffer: a live view, for reading."""
         return self._buffers[name].data
+
+    def put(self, name: str, data: NDArray[np.uint8]) -> None:
+        """Write all bytes of a buffer."""
+        self._buffers[name].data[...] = data
 
     def guards(self, name: str) -> NDArray[np.uint8]:
         """The guard bytes before and after a buffer, concatenated (a copy)."""
@@ -159,7 +164,14 @@ class CpuChild:
         reply = self._process.ask({"op": "execute", "launches": described}, timeout_s)
         if isinstance(reply, Ended) or reply["status"] != "ok":
             return self._told(reply, timeout_s), []
-        return _OK, reply["nanoseconds"]
+        times = reply.get("nanoseconds")
+        if (
+            not isinstance(times, list)
+            or len(times) != len(launches)
+            or not all(type(t) is int for t in times)
+        ):
+            return _GARBLED, []
+        return _OK, times
 
     def _launch(self, arm: str, launch: Launch, mode: Message) -> Message:
         for pair in launch.restore:
@@ -208,6 +220,8 @@ class CpuChild:
             return LaunchReport(reply["status"], reply.get("text", ""))
         if reply.why == "timeout":
             return LaunchReport("timeout", f"no end after {timeout_s:g} s", child_dead=True)
+        if reply.why == "garbled":
+            return _GARBLED
         if reply.why == "flood":
             return LaunchReport("launch_error", "it printed more than 16 MiB", child_dead=True)
         if reply.crash is None:
