@@ -85,13 +85,13 @@ class Loaded:
         arrays = {f"b{i}": a for i, a in enumerate(arguments) if isinstance(a, np.ndarray)}
         assert self.child.allocate([BufferSpec(n, a.nbytes) for n, a in arrays.items()]).status == "ok"
         for name, array in arrays.items():
-            self.child.view(name)[:] = array.reshape(-1).view(np.uint8)
+            self.child.put(name, array.reshape(-1).view(np.uint8))
         given = [f"b{i}" if isinstance(a, np.ndarray) else a for i, a in enumerate(arguments)]
         report = self.child.run(
             "candidate", [self.launch(kernel, grid, block, *given, shared=shared)], timeout_s
         )
         for name, array in arrays.items():
-            array.reshape(-1).view(np.uint8)[:] = self.child.view(name)
+            array.reshape(-1).view(np.uint8)[:] = self.child.get(name)
         self.child.release()
         return report
 

@@ -13,10 +13,12 @@ import signal
 import socket
 import struct
 import sys
+import time
 from ctypes import POINTER, c_char, c_char_p, c_int, c_int64, c_uint32, c_uint64, c_void_p
 from typing import Any
 
 Message = dict[str, Any]
+_LARGEST, _MOST_FILES = 256 << 20, 1024
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 
 
@@ -28,10 +30,17 @@ def send_message(connection: socket.socket, message: Message, files: tuple[int, 
         socket.send_fds(connection, [b"f"], [file])
 
 
-def receive_message(connection: socket.socket) -> tuple[Message, list[int]]:
-    """The next message and its open files; raises EOFError at the end."""
-    size, count = struct.unpack("<II", _exactly(connection, 8))
-    message: Message = json.loads(_exactly(connection, size))
+def receive_message(connection: socket.socket, deadline: float | None = None) -> tuple[Message, list[int]]:
+    """The next message and its open files.
+
+    Raises EOFError at the end, TimeoutError past ``deadline`` (of time.monotonic), ValueError for nonsense.
+    """
+    size, count = struct.unpack("<II", _exactly(connection, 8, deadline))
+    if size > _LARGEST or count > _MOST_FILES:
+        raise ValueError("a message of impossible size")
+    message = json.loads(_exactly(connection, size, deadline))
+    if not isinstance(message, dict):
+        raise ValueError("a message that is no object")
     files: list[int] = []
     for _ in range(count):
         _, received, _, _ = socket.recv_fds(connection, 1, 1)
@@ -39,10 +48,12 @@ def receive_message(connection: socket.socket) -> tuple[Message, list[int]]:
     return message, files
 
 
-def _exactly(connection: socket.socket, size: int) -> bytes:
+def _exactly(connection: socket.socket, size: int, deadline: float | None) -> bytes:
     parts = bytearray()
     while len(parts) < size:
-        part = connection.recv(size - len(parts))
+        if deadline is not None:
+            connection.settimeout(max(0.001, deadline - time.monotonic()))
+        part = connection.recv(min(size - len(parts), 1 << 20))
         if not part:
             raise EOFError
         parts += part

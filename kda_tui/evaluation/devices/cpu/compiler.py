@@ -26,7 +26,6 @@ _LOG_BYTES = 64 << 10
 _CODE = ("-std=c++17", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 _SHAPE = (
     "-fPIC",
-    "-shared",
     "-fvisibility=hidden",
     "-fno-exceptions",
     "-fno-rtti",

@@ -19,11 +19,12 @@ from kda_tui.evaluation.devices.cpu.child import Message, receive_message, send_
 
 _CHILD = Path(__file__).with_name("child.py")
 _PAGE_BYTES = 4096
+_REPLY_S = 30.0  # for a reply that has begun
 _OUTPUT_KEPT = 16 << 10
 _OUTPUT_MOST = 16 << 20
 _OWN_USER = 0x70000000  # plus the child's number: a user nobody else is, where the judge is root
 _CRASH = struct.Struct("<IiQ3I3III128s512s")
-_ADDRESS_SPACE = 4 << 30  # beside the buffers
+_ADDRESS_SPACE = 2 << 30  # beside the buffers
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Crash:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A child that gave no reply. ``why``: timeout | died | flood."""
+    """A child that gave no reply. ``why``: timeout | died | flood | garbled."""
 
     why: str
     output: str = ""
@@ -125,6 +126,7 @@ class ChildProcess:
         if self._ended is not None:
             return self._ended
         try:
+            self._socket.settimeout(_REPLY_S)
             send_message(self._socket, message, files)
         except OSError:
             self._ended = self._end("died")
@@ -138,9 +140,14 @@ class ChildProcess:
         why = self._wait(time.monotonic() + timeout_s)
         if why is None:
             try:
-                return receive_message(self._socket)[0]
-            except (EOFError, OSError, ValueError, struct.error):
+                reply, files = receive_message(self._socket, time.monotonic() + _REPLY_S)
+                if isinstance(reply.get("status"), str) and not files:
+                    return reply
+                why = "garbled"
+            except EOFError:
                 why = "died"
+            except (OSError, ValueError, RecursionError):
+                why = "garbled"
         self._ended = self._end(why)
         return self._ended
 
