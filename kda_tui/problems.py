@@ -159,44 +159,6 @@ _UNIONS: Mapping[frozenset[str], str] = {
     ): "must be a number, a text, true or false",
     frozenset({"string_type", "tuple_type"}): "must be a text or a list of texts",
 }
-_NEEDED: Mapping[str, str] = {
-    "int_type": "must be a whole number",
-    "float_type": "must be a number",
-    "bool_type": "must be true or false",
-    "string_type": "must be a text",
-    "tuple_type": "must be a list",
-    "dict_type": "must be a table",
-    "model_type": "must be a table",
-    "string_pattern_mismatch": "does not look right",
-}
-
-
-def _without_tags(loc: Iterable[str | int], lines: Lines, names: Names) -> Key:
-    """pydantic adds the types of union members to a location; those are no keys of the file."""
-    key: Key = ()
-    for part in loc:
-        if isinstance(part, int) or not _is_tag(part) or lines.has(spelled((*key, part), names)):
-            key = (*key, part)
-    return key
-
-
-def _is_tag(part: str) -> bool:
-    return part in ("int", "str", "float", "bool", "none") or "[" in part or part.endswith("Arg")
-
-
-def _said(item: Any, model: type[BaseModel], key: Key, names: Names) -> str:
-    kind, context, value = item["type"], item.get("ctx", {}), item.get("input")
-    if kind == "extra_forbidden":
-        return f"unknown key; {near(str(key[-1]), _fields_at(model, key[:-1], names))}"
-    if kind == "missing":
-        return "is missing"
-    if kind == "literal_error":
-        expected = str(context.get("expected", "")).replace("'", "").replace(" or ", ", ")
-        return f"{short(value)} is not one of {expected}"
-    if kind == "tuple_type" and len(key) == 1 and key[0] in names:
-        return f"a table of its own for each: write [[{names[str(key[0])]}]]"
-    message = _NEEDED.get(kind) or str(item["msg"]).replace("Input ", "").replace("String", "text")
-    return f"{message}, it is {short(value)}"
 
 
 def _fields_at(model: type[BaseModel], key: Key, names: Names) -> list[str]:
