@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kda_tui.evaluation.dtypes import Array, decode, is_float
+from kda_tui.evaluation.dtypes import Array, as_bits, decode, is_float
 from kda_tui.evaluation.oracle import Expected
 from kda_tui.record.contract import Check, TensorSpec
 
@@ -65,7 +65,7 @@ def _compare_bits(got: Array, expected: Expected, spec: TensorSpec) -> Compariso
     wrong = 0
     assert expected.bits is not None
     for have, want, keep in _slices(got, expected.bits, expected.valid):
-        bad = have != want
+        bad = as_bits(have) != as_bits(want)
         if spec.check is not None and spec.check.nan == "match" and is_float(spec.dtype):
             bad &= ~(_is_nan(have, spec.dtype) & _is_nan(want, spec.dtype))
         wrong += int(np.count_nonzero(bad if keep is None else bad & keep))

@@ -60,6 +60,11 @@ def largest(dtype: str) -> float:
     return 1.0 if dtype == "bool" else float(np.iinfo(storage_dtype(dtype)).max)
 
 
+def as_bits(stored: Array) -> Array:
+    """Stored elements as unsigned integers, so that NaN equals itself and -0 differs from 0."""
+    return stored if stored.itemsize > 8 else stored.view(f"u{stored.itemsize}")
+
+
 def encode(values: Array, dtype: str) -> Array:
     """Values to storage, rounded to nearest even; packed 8-bit and 4-bit formats saturate.
 

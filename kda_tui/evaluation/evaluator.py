@@ -189,8 +189,7 @@ class Evaluation:
         log = SampleLog(None)
         times = self._timer(candidate, log, 0).measure(SCREEN_BLOCKS, alone=False)
         self._take(times.ratios, times.over_baseline, log)
-        means = [_mean([b[w.id] for b in times.ratios if w.id in b]) for w in self.timed]
-        if all(m is not None and m < SCREEN_STOP for m in means):
+        if all(block.get(w.id, 0.0) < SCREEN_STOP for block in times.ratios for w in self.timed):
             self.fields |= {
                 "speed": "slower",
                 "reason": "slower than the incumbent on every workload; stopped after two blocks",
@@ -370,10 +369,6 @@ def _samples_root(samples_dir: str) -> str:
         return ""
     at = len(parents) - 1 - parents[::-1].index("samples")
     return "/".join(parents[at:]) + "/"
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return math.fsum(values) / len(values) if values else None
 
 
 def _first_error(log: str) -> str:
