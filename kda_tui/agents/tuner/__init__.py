@@ -1,0 +1,1 @@
+"""The tuner: an agent without a model that searches the declared tunables of a candidate."""

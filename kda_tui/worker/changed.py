@@ -1,0 +1,23 @@
+"""One thing to wait on: something changed."""
+
+from __future__ import annotations
+
+import asyncio
+
+
+class Signal:
+    """Wakes everybody who waits; a fire between two waits is not lost to a waiter that looks first."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def fire(self) -> None:
+        event, self._event = self._event, asyncio.Event()
+        event.set()
+
+    async def wait(self, timeout_s: float) -> None:
+        """Until the next fire, or the timeout."""
+        try:
+            await asyncio.wait_for(self._event.wait(), timeout_s)
+        except TimeoutError:
+            return
