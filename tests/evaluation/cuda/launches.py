@@ -58,6 +58,19 @@ extern "C" __global__ void tma_copy(const __grid_constant__ CUtensorMap map, flo
 extern "C" __global__ void wild(float* y) { y[1ll << 40] = 1.f; }
 extern "C" __global__ void endless(volatile int* y) { while (y[0] == 0) { } }
 extern "C" __global__ void wait_for(const float* x, float* y) { asm volatile("griddepcontrol.wait;" ::: "memory"); y[threadIdx.x] = x[threadIdx.x] + 1; }
+__device__ int calls;
+extern "C" __global__ void counts(int* y) { y[0] = ++calls; }
 """
 
-KERNELS = ("scale", "types", "dynamic", "clustered", "grid_sum", "tma_copy", "wild", "endless", "wait_for")
+KERNELS = (
+    "scale",
+    "types",
+    "dynamic",
+    "clustered",
+    "grid_sum",
+    "tma_copy",
+    "wild",
+    "endless",
+    "wait_for",
+    "counts",
+)

@@ -228,3 +228,9 @@ def test_times_are_of_the_kernel_and_not_of_the_host(child: Any) -> None:
     assert report.voided <= 2
     assert 1.0 < float(np.median(report.samples_us)) < 30.0
     assert report.clock_mhz is not None and 300 < report.clock_mhz < 2500
+
+
+def test_a_changed_module_variable_is_counted(child: Any) -> None:
+    assert child.changed_globals("candidate") == 0
+    assert run(child, step("counts", BufferRef("y"))).status == "ok"
+    assert child.changed_globals("candidate") > 0

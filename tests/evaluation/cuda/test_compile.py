@@ -108,3 +108,20 @@ def test_ptxas_text_of_spilling_kernels() -> None:
 )
 def test_arch_specific_features_where_they_exist(cc: str, arch: str) -> None:
     assert compilers.device_arch(cc) == arch
+
+
+@needs_nvrtc
+def test_module_variables_are_found_and_constants_are_not(tmp_path: Path) -> None:
+    from kda_tui.evaluation.devices.cuda.module_globals import Variable, variables
+
+    source = tmp_path / "kernel.cu"
+    source.write_text(
+        "__device__ int calls; __device__ float table[4] = {1, 2, 3, 4}; __constant__ int fixed[8];\n"
+        'extern "C" __global__ void f(float* x) { __shared__ int s[4]; s[0] = calls++; x[0] = table[s[0] & 3] + fixed[0]; }\n'
+    )
+    built = compilers.compile_nvrtc(source, "sm_90a", [], ["f"])
+    assert sorted(variables(built.cubin), key=lambda v: v.name) == [
+        Variable("calls", 4),
+        Variable("table", 16),
+    ]
+    assert variables(b"// PTX") == []

@@ -23,9 +23,11 @@ from kda_tui.evaluation.devices.cuda.launch import (
     Function,
     Prepared,
     get_function,
+    get_global,
     load_module,
     prepare,
 )
+from kda_tui.evaluation.devices.cuda.module_globals import variables
 from kda_tui.evaluation.devices.cuda.wire import launches_from_json
 from kda_tui.evaluation.devices.interface import Launch
 
@@ -42,6 +44,7 @@ class ChildState:
         self.clock = Clock(self.supervisor, self.stream)
         self.functions: dict[str, dict[tuple[str, str], Function]] = {}
         self.modules: list[Any] = []
+        self.globals: dict[str, list[tuple[int, bytes]]] = {}  # arm -> (address, bytes at load)
         self.chunks: list[Any] = []
         self.address: dict[str, int] = {}
         self.size: dict[str, int] = {}
@@ -49,15 +52,29 @@ class ChildState:
     def load(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Load an arm's cubins. ``kernels`` lists (unit, kernel) pairs that its plan launches."""
         found: dict[tuple[str, str], Function] = {}
+        kept: list[tuple[int, bytes]] = []
         for unit, path in request["binaries"].items():
-            module = load_module(Path(path).read_bytes())
+            image = Path(path).read_bytes()
+            module = load_module(image)
             self.modules.append(module)
+            for variable in variables(image):
+                at = get_global(module, variable.name)
+                kept.append((at, _read(at, variable.nbytes)))
             names = symbols(path)
             for owner, kernel in request["kernels"]:
                 if owner == unit:
                     found[unit, kernel] = get_function(module, names.get(kernel, kernel), kernel)
         self.functions[request["arm"]] = found
+        self.globals[request["arm"]] = kept
         return {"status": "ok"}
+
+    def changed_globals(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Bytes of an arm's module variables that differ from their state when loaded."""
+        self.stream.synchronize()
+        changed = 0
+        for at, before in self.globals[request["arm"]]:
+            changed += sum(a != b for a, b in zip(_read(at, len(before)), before, strict=True))
+        return {"status": "ok", "changed": changed}
 
     def allocate(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """One arena for the buffers of a request; replies with its IPC handle and offsets."""
@@ -133,6 +150,12 @@ class ChildState:
         return {"status": "ok"}
 
 
+def _read(at: int, nbytes: int) -> bytes:
+    room = bytearray(nbytes)
+    pycuda.memcpy_dtoh(room, at)
+    return bytes(room)
+
+
 def _up(value: int, align: int) -> int:
     return (value + align - 1) // align * align
 
@@ -143,6 +166,7 @@ def answer(state: ChildState, request: Mapping[str, Any]) -> dict[str, Any]:
         "load": state.load,
         "allocate": state.allocate,
         "release": state.release,
+        "changed_globals": state.changed_globals,
         "run": state.run,
         "time": state.time,
         "copy_out": state.copy_out,

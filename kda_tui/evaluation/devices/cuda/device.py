@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 from collections.abc import Mapping
@@ -72,6 +73,7 @@ class CudaDevice:
 
         if self._context is None:
             self._context = JudgeContext(self.ordinal, self.supervisor_cubin(scratch))
+            atexit.register(self._context.close)
         return self._context
 
     def supervisor_cubin(self, cache: Path) -> Path:

@@ -78,6 +78,12 @@ def get_function(module: Any, symbol: str, name: str) -> Function:
     return Function(name, handle, tuple(sizes), int(static))
 
 
+def get_global(module: Any, name: str) -> int:
+    """The device address of a module variable."""
+    pointer, _ = check(cu.cuModuleGetGlobal(module, name.encode()), f"variable {name}")
+    return int(pointer)
+
+
 def prepare(
     step: ResolvedStep, functions: Mapping[tuple[str, str], Function], address: Mapping[str, int], stream: int
 ) -> Prepared:

@@ -96,7 +96,7 @@ class CudaChild:
         return found
 
     def put(self, name: str, data: NDArray[np.uint8]) -> None:
-        """Write bytes from the start of a buffer."""
+        """Write all bytes of a buffer."""
         place = self._places[name]
         self._way(place).write(place.at, data.reshape(-1).view(np.uint8))
 
@@ -112,6 +112,9 @@ class CudaChild:
     def time(self, arm: str, launches: Sequence[Launch], flush: bool, timeout_s: float) -> LaunchReport:
         body = {"op": "time", "arm": arm, "launches": launches_to_json(launches), "flush": flush}
         return self._report(body, timeout_s)
+
+    def changed_globals(self, arm: str) -> int:
+        return int(self._ask({"op": "changed_globals", "arm": arm}, _CALL_S).get("changed", 0))
 
     def close(self) -> None:
         self._close_chunks()
