@@ -77,7 +77,7 @@ ACTIONS: tuple[Action, ...] = (
     _a("autotune", "T", "autotune", "Autotune the selected candidate.", "workspace", True),
     _a("steer", "S", "steer", "Give the agent a note; it sees it in its next turn.", "workspace", True, True),
     _a("unpin", "O", "unpin", "Unpin the oldest steering note.", "workspace", True),
-    _a("reply", "R", "reply", "Answer the agent's question.", "workspace", True),
+    _a("reply", "R", "reply", "Answer the agent's question.", "workspace", True, True),
     _a("hold", "H", "hold", "Hold: the running work ends, nothing new starts.", "workspace", True, True),
     _a("resume", "U", "go on", "Go on after a hold.", "workspace", True, True),
     _a("end", "E", "end", "End the run after the work that is running.", "workspace", True),

@@ -51,7 +51,7 @@ COLUMNS: Mapping[str, Column] = {
         Column("parents", "parents", 7, 5, lambda c, x: (span(" ".join(c.parents), "dim"),), lambda c: " ".join(c.parents)),
         Column("item", "item", 4, 5, lambda c, x: (span(c.item, "dim"),), lambda c: c.item),
         Column("author", "author", 6, 9, lambda c, x: (span(c.author, "dim"),), lambda c: c.author),
-        Column("verdict", "verdict", 12, 0, lambda c, x: (words.verdict(c, x.claims.get(c.id), x.snapshot.live),), lambda c: (c.validity != "passed", c.validity, c.speed)),
+        Column("verdict", "verdict", 12, 0, lambda c, x: (words.verdict(c, x.claims.get(c.id), x.snapshot.live, x.snapshot.liveness == "alive"),), lambda c: (c.validity != "passed", c.validity, c.speed)),
         Column("us", "us", 6, 0, lambda c, x: (span(words.micros(c.time_us), "" if c.time_us else "dim"),), lambda c: c.time_us, True),
         Column("ratio", "ratio [interval]", 16, 0, lambda c, x: words.comparison(c, x.snapshot), lambda c: None if c.ratio is None else -c.ratio),
         Column("floor", "floor", 5, 1, lambda c, x: (span(words.share(c.floor_share), "" if c.floor_share else "dim"),), lambda c: None if c.floor_share is None else -c.floor_share, True),

@@ -40,7 +40,7 @@ def overview(snapshot: Snapshot, cand: Candidate, now: float, cells: int) -> lis
             )
 
     put("hypothesis", plain(cand.hypothesis or "-"))
-    made = f"{cand.author or '?'}, {words.age(cand.t, now)} ago" if cand.t else cand.author or "?"
+    made = ", ".join(part for part in (cand.author or "?", words.ago(cand.t, now)) if part)
     put("made by", plain(f"{made}, run {cand.run}" if cand.run else made))
     put("parents", plain(" ".join(cand.parents) or "none"))
     children = [c.id for c in snapshot.candidates.values() if cand.id in c.parents]
@@ -52,7 +52,10 @@ def overview(snapshot: Snapshot, cand: Candidate, now: float, cells: int) -> lis
     claim = next((c for c in snapshot.claims if c.cand == cand.id), None)
     put(
         "verdict",
-        (words.verdict(cand, claim, snapshot.live), *((span(f"  {cand.reason}"),) if cand.reason else ())),
+        (
+            words.verdict(cand, claim, snapshot.live, snapshot.liveness == "alive"),
+            *((span(f"  {cand.reason}"),) if cand.reason else ()),
+        ),
     )
     put("speed", words.comparison(cand, snapshot))
     put("time", plain(f"{words.micros(cand.time_us)} us, {words.share(cand.floor_share)} of the floor"))
@@ -83,7 +86,7 @@ def _build(cand: Candidate) -> str:
 def _headline(e: Evaluation) -> Line:
     style = "good" if e.validity == "passed" else "bad" if e.validity else "dim"
     took = f"  {words.duration(e.dur_s)}" if e.dur_s is not None else ""
-    against = f" vs {e.opponent}" if e.opponent else ""
+    against = f" vs {e.opponent}" if e.opponent and e.op != "compile" else ""
     verdict = " ".join(
         p for p in (e.validity or e.outcome, e.speed if e.speed != "not_measured" else "") if p
     )

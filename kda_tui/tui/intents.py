@@ -284,6 +284,7 @@ def _on_candidate(kind: str, title: str, happens: str) -> Callable[[Here], Inten
 
 
 def _steer(here: Here) -> Intent:
+    _alive(here)
     happens = ("The agent sees the note in its next turn; it stays pinned until then.",)
     return Intent("steer", "Steer the agent", happens, ask="text")
 
@@ -316,6 +317,7 @@ def _reply(here: Here) -> Intent:
 
 
 def _hold(here: Here) -> Intent:
+    _alive(here)
     if here.snapshot.hold:
         raise NotNow(
             f"The run is {words.HOLD_WORDS.get(here.snapshot.hold, here.snapshot.hold)} already; U goes on."

@@ -14,6 +14,7 @@ from kda_tui.tui.panes.pane import Keyed
 from kda_tui.tui.series import SeriesBook
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+NEAR = 0.6  # a floor further away than this share of the best time would flatten the plot
 PLOTS: Sequence[str] = ("progress", "distribution", "intervals")
 
 
@@ -30,16 +31,21 @@ def plot_rows(kind: str, snapshot: Snapshot, book: SeriesBook, height: int, cell
 def _progress(book: SeriesBook, cells: int, height: int) -> list[Line]:
     """Time of every measured candidate and of the incumbent, per workload."""
     out: list[Line] = []
-    room = max(8, height // max(1, min(3, len(book.series))))
+    room = max(14, height // max(1, len(book.series)) - 1)
     for series in book.series.values():
         us = [(i + 1, v) for i, v in enumerate(series.us) if math.isfinite(v)]
         best = [(i + 1, v) for i, v in enumerate(incumbent_line(series)) if math.isfinite(v)]
         if not us:
             continue
         floor = series.floor_us
-        out.append(plain(f"{series.workload}: us by measurement; line incumbent, points candidates", "bold"))
+        low = f", floor {words.micros(floor)}" if math.isfinite(floor) else ""
+        out.append(
+            plain(
+                f"{series.workload}: us by measurement, the line is the incumbent, x a candidate{low}", "bold"
+            )
+        )
         lines = [("incumbent", best)]
-        if math.isfinite(floor):
+        if math.isfinite(floor) and floor > NEAR * min(v for _, v in us):
             lines.append((f"floor {words.micros(floor)}", [(1, floor), (len(series.us), floor)]))
         out += draw(lines, [("candidates", us)], cells, room)
     return out or [plain("nothing measured yet", "dim")]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kda_tui.record.snapshot import BudgetLine, Snapshot
 from kda_tui.tui import words
+from kda_tui.tui.actions import Action
 from kda_tui.tui.keymap import Keymap
 from kda_tui.tui.line import EMPTY, Line, crop, join, plain, span, spread, width
 from kda_tui.tui.panes.pane import bar
@@ -57,7 +58,7 @@ def _running(snapshot: Snapshot, ascii_only: bool) -> Line:
     """The claim that runs with its stage; else what the worker waits for."""
     live = snapshot.live if snapshot.liveness == "alive" else None
     claim = next(iter(snapshot.claims), None)
-    if claim is None:
+    if claim is None or snapshot.liveness != "alive":
         return plain(live.waiting, "dim") if live is not None and live.waiting else EMPTY
     stage = live.stage if live is not None and live.claim == claim.id and live.stage else claim.op
     head = span(f"{claim.cand} {stage}".strip(), "info")
@@ -186,26 +187,42 @@ def decision_line(snapshot: Snapshot, cells: int) -> Line:
     return crop(line, cells)
 
 
-def hint_line(keymap: Keymap, scope: str, cells: int, read_only: bool) -> Line:
-    """Keys of the scope: what changes something first, then the rest; cut at the width."""
-    actions = [
-        action
-        for action in keymap.in_scope(scope)
-        if action.hint and action.keys and not (read_only and action.changes)
-    ]
-    changing = [a for a in actions if a.changes]
+def hint_line(
+    keymap: Keymap,
+    scope: str,
+    cells: int,
+    read_only: bool,
+    useful: Callable[[Action], bool] = lambda action: True,
+) -> Line:
+    """Keys that do something here: what changes something, then the rest; cut at the width.
+
+    ``useful`` says whether an action that changes something has anything to act on now.
+    """
+    actions = [a for a in keymap.in_scope(scope) if a.hint and a.keys and a.id not in ("leave", "help")]
+    changing = [] if read_only else [a for a in actions if a.changes and useful(a)]
     others = [a for a in actions if not a.changes]
-    leave: Line = (span(keymap.key("leave"), "key"), span(" leave"))
-    help_: Line = (span(keymap.key("help"), "key"), span(" keys"))
-    tail = join([help_, leave], "  ")
-    out: list[tuple[str, str]] = [("read-only ", "warn")] if read_only else []
-    for n, action in enumerate([*changing, *others]):
-        if action.id in ("leave", "help"):
-            continue
-        piece: Line = (span(keymap.key(action.id), "key"), span(f" {action.words}  "))
-        if n == len(changing) and changing and out:
-            piece = (("| ", "dim"), *piece)
-        if width(tuple(out)) + width(piece) + width(tail) > cells:
-            continue
-        out.extend(piece)
-    return crop((*out, *tail), cells)
+    gap = "  " if cells >= 110 else " "
+    tail = join([_hint(keymap, keymap.actions[name]) for name in ("help", "leave")], gap)
+    room = cells - width(tail) - len(gap)
+    first = _fill([_hint(keymap, a) for a in changing], room * 6 // 10 if others else room, gap)
+    if first and others:
+        first = (*first, (f"{gap}| ", "dim"))
+    if read_only:
+        first = (("read-only ", "warn"),)
+    rest = _fill([_hint(keymap, a) for a in others], room - width(first), gap)
+    return crop((*first, *rest, (gap, ""), *tail), cells)
+
+
+def _hint(keymap: Keymap, action: Action) -> Line:
+    return (span(keymap.key(action.id), "key"), span(f" {action.words}"))
+
+
+def _fill(pieces: Sequence[Line], room: int, gap: str) -> Line:
+    """As many pieces as fit, in order."""
+    out: Line = EMPTY
+    for piece in pieces:
+        longer = join([out, piece], gap)
+        if width(longer) > room:
+            break
+        out = longer
+    return out

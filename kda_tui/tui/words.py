@@ -72,6 +72,12 @@ def age(t: str, now: float) -> str:
     return "" if then is None else span_of(max(0.0, now - then))
 
 
+def ago(t: str, now: float) -> str:
+    """How long ago, as a phrase: just now, 14m ago."""
+    text = age(t, now)
+    return "just now" if text == "now" else f"{text} ago" if text else ""
+
+
 def span_of(seconds: float) -> str:
     """A duration in its largest unit."""
     if seconds < 60:
@@ -156,8 +162,13 @@ def size(value: float | int | None) -> str:
     return f"{value / 1024:.1f}k" if value < 10 * 1024 else f"{value / 1024:.0f}k"
 
 
-def verdict(cand: Candidate, claim: Claim | None, live: Live | None) -> Span:
-    """One word for what is known: what runs now, else validity, else speed."""
+def verdict(cand: Candidate, claim: Claim | None, live: Live | None, alive: bool = True) -> Span:
+    """One word for what is known: what runs now, else validity, else speed.
+
+    A claim that no living worker works on is *cut off*: it has no result and nobody waits for one.
+    """
+    if claim is not None and not alive:
+        return ("cut off", "warn")
     if claim is not None:
         stage = live.stage if live is not None and live.claim == claim.id and live.stage else claim.op
         fraction = live.fraction if live is not None and live.claim == claim.id else None

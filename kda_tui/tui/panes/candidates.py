@@ -165,7 +165,7 @@ class CandidatesPane(Pane):
         snapshot = context.snapshot
         claim = context.claims.get(cand.id)
         tag = (
-            cand, claim, snapshot.live if claim else None, self._chosen, snapshot.incumbent.cand, snapshot.gates, snapshot.pending,
+            cand, claim, (snapshot.live, snapshot.liveness) if claim else None, self._chosen, snapshot.incumbent.cand, snapshot.gates, snapshot.pending,
             int(context.now // 60), self._branch.get(cand.id),
         )  # fmt: skip
         known = self._cache.get(cand.id)

@@ -81,7 +81,8 @@ class HotspotsPane(TextPane):
         seen = self.seen
         if seen is None:
             return plain(""), [("none", plain("reading…" if self._asked else "no candidate yet", "dim"))]
-        when = f"{words.span_of(now - seen.taken)} ago" if seen.taken is not None else ""
+        old = words.span_of(max(0.0, now - seen.taken)) if seen.taken is not None else ""
+        when = "just now" if old == "now" else f"{old} ago" if old else ""
         details = plain(", ".join(part for part in (seen.cand, seen.version, when) if part))
         if not seen.spots:
             rows = wrap(plain(seen.why_none or "no hotspots in this profile", "dim"), cells)

@@ -39,7 +39,7 @@ class DetailScreen(KeyScreen):
         self._samples: Samples | None = None
         self._sampled = ""
         self._said = ""
-        self.page = Page(cand, self._rows)
+        self.page = Page("", self._rows)
 
     def compose(self) -> ComposeResult:
         yield Bar(id="tabs")

@@ -27,7 +27,8 @@ class Page(TextPane):
 
     def rebuild(self) -> None:
         if self.size.width:
-            self.show((plain(self.title, "bold"),), list(self._build(self.size.width)))
+            heading = (plain(self.title, "bold"),) if self.title else ()
+            self.show(heading, list(self._build(self.size.width)))
 
 
 class ReadingScreen(KeyScreen):

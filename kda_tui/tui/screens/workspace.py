@@ -216,7 +216,7 @@ class WorkspaceScreen(KeyScreen):
         """The lines around the panes."""
         cells, now = self.app.size.width, self.app.now()
         snapshot = self.snapshot
-        hints = status.hint_line(self.app.keymap, self.key_scope(), cells, self.app.read_only)
+        hints = status.hint_line(self.app.keymap, self.key_scope(), cells, self.app.read_only, self._useful)
         self.query_one("#hints", Bar).show(hints)
         self.query_one("#note", Bar).show(self._note(cells))
         self.query_one("#tabs", Bar).show(status.tabs_line(self.focus_number, snapshot, cells))
@@ -225,6 +225,16 @@ class WorkspaceScreen(KeyScreen):
             return
         self.query_one("#status", Bar).show(status.status_line(snapshot, now, cells, self.app.ascii_only))
         self.query_one("#waits", Bar).show(status.waits_line(snapshot, now, cells))
+
+    def _useful(self, action: Action) -> bool:
+        """Whether an action has something to act on now."""
+        try:
+            intend(action.id, self.here())
+        except NotNow:
+            return False
+        except KeyError:
+            return True
+        return True
 
     def _note(self, cells: int) -> Line:
         """A message, else the place in the pane and the last decision."""
@@ -282,9 +292,9 @@ class WorkspaceScreen(KeyScreen):
         if intent.kind == "request_changes":
             self.plan.comments.clear()
             self.plan.rebuild()
-        self.say(
-            f"{words.decision_name(decision.kind)} {words.target_of(decision)} SENT; the worker takes it or says why not"
-        )
+        alive = self.snapshot is not None and self.snapshot.liveness == "alive"
+        then = "the worker takes it or says why not" if alive else "it is taken when a worker starts (Y)"
+        self.say(f"{words.decision_name(decision.kind)} {words.target_of(decision)} SENT; {then}")
 
     # --- actions ---------------------------------------------------------
 
