@@ -60,9 +60,9 @@ class BenchColumns:
             batch = lines[at : at + _BATCH]
             columns = self._regular(batch)
             if columns is not None:
-                self._append([line.number for line in batch], columns)
+                self._append([number for _, number, _ in batch], columns)
                 continue
-            rows = [(line.number, cells) for line in batch if (cells := self._cells(line)) is not None]
+            rows = [(line[1], cells) for line in batch if (cells := self._cells(line)) is not None]
             if rows:
                 columns = list(zip(*[cells for _, cells in rows], strict=True))
                 self._append([number for number, _ in rows], columns)
@@ -99,27 +99,26 @@ class BenchColumns:
     # --- lines ------------------------------------------------------------------------------------
 
     def _read_header(self, line: TailLine) -> None:
-        names = [name.strip() for name in _split(line.data.decode("utf-8", "replace")) or ()]
+        _, number, data = line
+        names = [name.strip() for name in _split(data.decode("utf-8", "replace")) or ()]
         self._width = max(1, len(names))
         self._places = {name: place for place, name in reversed(list(enumerate(names)))}
         self._ends = bool(names) and names[-1] == "end"
         unknown = [name for name in names if name not in BENCHMARK_COLUMNS]
         missing = [name for name in ("candidate", "workload", "median_us") if name not in self._places]
         if unknown:
-            self._say(
-                line.number, f"columns {clean_line(', '.join(unknown), 100)}", "not in the table", "note"
-            )
+            self._say(number, f"columns {clean_line(', '.join(unknown), 100)}", "not in the table", "note")
         if missing:
-            self._say(line.number, f"no column {', '.join(missing)}", "left empty", "warning")
+            self._say(number, f"no column {', '.join(missing)}", "left empty", "warning")
         if not self._ends:
             self._say(
-                line.number, "no column 'end'", "rows that a crash cut cannot be told from whole ones", "note"
+                number, "no column 'end'", "rows that a crash cut cannot be told from whole ones", "note"
             )
 
     def _regular(self, lines: Sequence[TailLine]) -> list[Sequence[str]] | None:
         """The columns of lines that are all whole, unquoted rows, cut at once; None if one of them is not."""
         try:
-            text = b",\n,".join([line.data for line in lines]).decode()
+            text = b",\n,".join([data for _, _, data in lines]).decode()
         except UnicodeDecodeError:
             return None
         if '"' in text or "\0" in text:
@@ -133,14 +132,14 @@ class BenchColumns:
         return [cells[place::step] for place in range(self._width)]
 
     def _cells(self, line: TailLine) -> list[str] | None:
-        data = line.data
+        _, number, data = line
         try:
             row = data.decode()
         except UnicodeDecodeError:
             row = data.decode("utf-8", "backslashreplace")
-            self._say(line.number, "bytes that are not UTF-8", "shown as they are", "warning")
+            self._say(number, "bytes that are not UTF-8", "shown as they are", "warning")
         if "\0" in row:
-            self._say(line.number, f"{row.count(chr(0))} NUL bytes", "left out", "warning")
+            self._say(number, f"{row.count(chr(0))} NUL bytes", "left out", "warning")
             row = row.replace("\0", "")
         cells = row.split(",") if '"' not in row else _split(row)
         if cells is not None and len(cells) == self._width and (not self._ends or cells[-1] == ROW_END):
@@ -148,7 +147,7 @@ class BenchColumns:
         what = "an open quote" if cells is None else f"{len(cells)} cells of {self._width}"
         if cells is not None and len(cells) == self._width:
             what = "a row without its end"
-        self._say(line.number, f"{what}: {clean_line(row, 60)}", "not in the table", "warning")
+        self._say(number, f"{what}: {clean_line(row, 60)}", "not in the table", "warning")
         return None
 
     # --- columns ----------------------------------------------------------------------------------
@@ -173,8 +172,13 @@ class BenchColumns:
 
     def _floats(self, name: str, cells: Sequence[str], lines: Sequence[int]) -> list[float]:
         try:
-            values = [float(cell) if cell else _NONE for cell in cells]
-        except ValueError:
+            if "" not in cells:
+                values = list(map(float, cells))
+                if math.isfinite(math.fsum(values)):
+                    return values
+            else:
+                values = [float(cell) if cell else _NONE for cell in cells]
+        except (ValueError, OverflowError):
             values = [self._float(name, cell, line) for cell, line in zip(cells, lines, strict=True)]
         if math.inf in values or -math.inf in values:
             for at, value in enumerate(values):

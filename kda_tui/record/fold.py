@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -9,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kda_tui.record.fold_run import LEDGER_KEYS, RunFold
+from kda_tui.record.fold_run import RESULT_KEYS, RunFold
 from kda_tui.record.line_rest import LineRest
 from kda_tui.record.records import Candidate, Decision
 from kda_tui.record.rough_json import read_object
@@ -30,65 +31,91 @@ from kda_tui.text import clean_line
 
 Found = Callable[[Finding], None]
 
-_NO_LINES: Mapping[str, Any] = {}
-_EVALUATION = LEDGER_KEYS | frozenset(Evaluation.__dataclass_fields__) | {"claim", "usd", "tokens", "files"}
-_LINE_END = b'"}'
+_MOST_WAITING = 500
+# Events that carry a candidate's whole state, which candidates.jsonl has too; rows follow it.
+_CARRIES = re.compile(
+    rb'\{"v":\d+,"seq":\d+,"t":"[^"\\]*","run":"[^"\\]*","kind":"(?:candidate|claim|result)"[,}]'
+)
+_CARRIED = re.compile(rb',"(?:candidate":\{|rows":\[)')
 
 
 class CandidatesFold:
-    """candidates.jsonl: the newest state of each candidate, in order of birth, and how many there are of each word."""
+    """candidates.jsonl: the newest state of each candidate, in order of birth, and how many there are of each word.
+
+    Only the newest line of a candidate becomes a record: most lines are followed by another one before anybody looks.
+    """
 
     def __init__(self, file: str, found: Found) -> None:
         self._file = file
         self._found = found
         self._states: dict[str, Candidate] = {}
+        self._waiting: dict[str, tuple[int, dict[str, Any]]] = {}  # newest lines that are no records yet
+        self._misfits: dict[str, tuple[Finding, ...]] = {}  # of the newest states
         self._counts: Counter[str] = Counter()
         self._charged: Counter[str] = Counter()  # by run
         self._shown: Mapping[str, Candidate] = {}
-        self._dirty = False
 
     def take(self, line: TailLine) -> None:
-        body, problem = read_object(line.data)
+        _, number, data = line
+        body, problem = read_object(data)
         if problem:
-            self._say(line, problem, "left out" if body is None else "kept")
+            self._found(Finding(self._file, number, problem, "left out" if body is None else "kept"))
         if body is None:
             return
-        problems: list[str] = []
-        candidate = candidate_of(body, problems)
-        for problem in problems:
-            self._say(line, problem, "shown as it is")
-        if not candidate.id:
-            self._say(
-                line,
-                f"a candidate without id: {clean_line(line.data.decode('utf-8', 'replace'), 60)}",
-                "left out",
-            )
+        ident = text(body.get("id"))
+        if not ident:
+            head = clean_line(data.decode("utf-8", "replace"), 60)
+            self._found(Finding(self._file, number, f"a candidate without id: {head}", "left out"))
             return
-        before = self._states.get(candidate.id)
+        if ident not in self._waiting and len(self._waiting) >= _MOST_WAITING:
+            self._settle()
+        self._waiting[ident] = (number, body)
+
+    def _settle(self) -> None:
+        if self._waiting:
+            self._shown = {}
+        for ident, (number, body) in self._waiting.items():
+            problems: list[str] = []
+            candidate = candidate_of(body, problems)
+            self._count(self._states.get(ident), candidate)
+            self._states[ident] = candidate
+            self._misfits.pop(ident, None)
+            if problems:
+                self._misfits[ident] = misfits(self._file, number, problems)
+        self._waiting.clear()
+
+    def _count(self, before: Candidate | None, after: Candidate) -> None:
         if before is not None:
             self._counts.subtract(_words(before))
             self._charged[_charged_to(before)] -= 1
-        self._counts.update(_words(candidate))
-        self._charged[_charged_to(candidate)] += 1
-        self._states[candidate.id] = candidate
-        self._dirty = True
+        self._counts.update(_words(after))
+        self._charged[_charged_to(after)] += 1
 
     def states(self) -> Mapping[str, Candidate]:
         """By id, in order of birth; the same object until something changes."""
-        if self._dirty:
-            self._shown, self._dirty = dict(self._states), False
+        self._settle()
+        if len(self._shown) != len(self._states):
+            self._shown = dict(self._states)
         return self._shown
 
     def counts(self) -> dict[str, int]:
         """Candidates by validity, else stage, and by decision, and ``candidates``: all of them."""
+        self._settle()
         return {word: count for word, count in sorted(self._counts.items()) if count}
 
     def charged(self, run: str) -> int:
         """Those of a run that count against its budget: an agent's, neither cancelled nor parked."""
+        self._settle()
         return self._charged[run]
 
-    def _say(self, line: TailLine, seen: str, done: str) -> None:
-        self._found(Finding(self._file, line.number, clean_line(seen, 160), done))
+    def misfits(self) -> list[Finding]:
+        """What in the states that are shown now is not of the type it should be."""
+        self._settle()
+        return [finding for found in self._misfits.values() for finding in found]
+
+
+def misfits(file: str, line: int, problems: list[str]) -> tuple[Finding, ...]:
+    return tuple(Finding(file, line, clean_line(problem, 160), "shown as it is") for problem in problems)
 
 
 def _words(candidate: Candidate) -> tuple[str, ...]:
@@ -116,16 +143,17 @@ class DecisionsFold:
         self._all: tuple[Decision, ...] | None = ()
 
     def take(self, line: TailLine) -> None:
-        body, problem = read_object(line.data)
+        _, number, data = line
+        body, problem = read_object(data)
         if problem:
-            self._found(Finding(self._file, line.number, problem, "left out" if body is None else "kept"))
+            self._found(Finding(self._file, number, problem, "left out" if body is None else "kept"))
         if body is None:
             return
         problems: list[str] = []
         decision = decision_of(body, problems)
-        for problem in problems:
-            self._found(Finding(self._file, line.number, clean_line(problem, 160), "shown as it is"))
-        self._by_id[decision.id or f"line {line.number}"] = decision
+        for finding in misfits(self._file, number, problems):
+            self._found(finding)
+        self._by_id[decision.id or f"line {number}"] = decision
         self._all = None
 
     def all(self) -> tuple[Decision, ...]:
@@ -164,25 +192,25 @@ class JournalsFold:
         self._unknown: dict[tuple[str, str], tuple[int, int]] = {}  # (file, kind) -> first line, count
 
     def take(self, run: str, path: Path, file: str, line: TailLine) -> None:
-        body, problem = _read_event(line.data)
+        offset, number, data = line
+        body, problem = _read_event(data)
         if problem:
-            self._found(Finding(file, line.number, problem, "left out" if body is None else "kept"))
+            self._found(Finding(file, number, problem, "left out" if body is None else "kept"))
         if body is None:
             return
         fold = self.runs.get(run)
         if fold is None:
             fold = self.runs[run] = RunFold(run, RunInfo(run))
             self.runs = dict(sorted(self.runs.items()))
-
-        def rest() -> Mapping[str, Any]:
-            if line.offset < 0:
-                return {key: value for key, value in body.items() if key not in _EVALUATION}
-            return LineRest(self._root, path, line.offset, len(line.data), _EVALUATION)
-
+        kind = body.get("kind")
+        if kind == "result" and offset >= 0:
+            rest: Mapping[str, Any] = LineRest(self._root, path, offset, len(data), RESULT_KEYS)
+        else:
+            rest = body
         if not fold.take(body, rest):
-            kind = text(body.get("kind"))
-            first, count = self._unknown.get((file, kind), (line.number, 0))
-            self._unknown[file, kind] = (first, count + 1)
+            name = text(kind)
+            first, count = self._unknown.get((file, name), (number, 0))
+            self._unknown[file, name] = (first, count + 1)
         if fold.evaluations or fold.incumbents:
             self._gather(fold)
 
@@ -241,12 +269,12 @@ def _spends(evaluation: Evaluation) -> bool:
 
 
 def _read_event(data: bytes) -> tuple[dict[str, Any] | None, str]:
-    """An event without its benchmark rows, where these stand at the end: they are half of the journal's bytes."""
-    if data.endswith(_LINE_END):
-        at = data.rfind(b',"rows":[{')
-        # Inside a string every quote has a backslash before it, so this cannot be part of one.
-        if at > 0 and b'}],"link":"' in data[-40:]:
-            body, problem = read_object(data[:at] + b"}")
+    """An event without the candidate and the rows at its end, nine tenths of a journal: the projections have them."""
+    if _CARRIES.match(data) and data.endswith(b'"}'):
+        # Inside a string every quote has a backslash before it, so what is found is a key and no text.
+        carried = _CARRIED.search(data)
+        if carried is not None:
+            body, problem = read_object(data[: carried.start()] + b"}")
             if body is not None and not problem:
                 return body, ""
     return read_object(data)

@@ -32,7 +32,10 @@ _RUN = frozenset((*_ENVELOPE, "parent_run", "contract_sha", "agent", "model", "d
     "host",
     "pid",
 }
-LEDGER_KEYS = frozenset((*_ENVELOPE, "candidate", "decision", "rows"))  # no part of what an event says
+# What an evaluation does not keep in ``extra``.
+RESULT_KEYS = frozenset(
+    (*_ENVELOPE, "candidate", "decision", "rows", "claim", "usd", "tokens", *Evaluation.__dataclass_fields__)
+)
 
 
 @dataclass(slots=True)
@@ -51,7 +54,7 @@ class RunFold:
     questions: dict[str, Question] = field(default_factory=dict)
     revisions: dict[int, PlanRevision] = field(default_factory=dict)
     item_states: dict[str, str] = field(default_factory=dict)
-    claims: dict[str, Claim] = field(default_factory=dict)  # without a result
+    claims: dict[str, Line] = field(default_factory=dict)  # those without a result
     steer_seen: dict[str, int] = field(default_factory=dict)  # decision -> turn
     budget: dict[str, BudgetLine] = field(default_factory=dict)
     used: dict[str, float] = field(default_factory=dict)  # as the newest checkpoint has it
@@ -66,8 +69,8 @@ class RunFold:
     evaluations: dict[str, Evaluation] = field(default_factory=dict)  # new ones, until taken away
     incumbents: list[Incumbent] = field(default_factory=list)
 
-    def take(self, line: Line, rest: Callable[[], Mapping[str, Any]]) -> bool:
-        """Fold one event; ``rest`` gives the ``extra`` of an evaluation. False if its kind is not known."""
+    def take(self, line: Line, rest: Line) -> bool:
+        """Fold one event; ``rest`` is the ``extra`` of its evaluation. False if its kind is not known."""
         self.events += 1
         t = text(line.get("t"))
         self.newest = max(self.newest, t)
@@ -178,29 +181,16 @@ class RunFold:
     # --- work -------------------------------------------------------------------------------------
 
     def _claim(self, line: Line, t: str) -> None:
-        claim = text(line.get("claim"))
-        self.claims[claim] = Claim(
-            id=claim,
-            op=text(line.get("op")),
-            cand=text(line.get("cand")),
-            key=text(line.get("key")),
-            t=t,
-            seq=whole(line.get("seq")) or 0,
-            run=self.name,
-            opponent=text(line.get("opponent")),
-            item=text(line.get("item")),
-            attempt=whole(line.get("attempt")) or 1,
-            paid=bool(line.get("paid")),
-            est_usd=number(line.get("est_usd")) or 0.0,
-            pgid=whole(line.get("pgid")),
-            start_ticks=whole(line.get("start_ticks")),
-            extra={key: value for key, value in line.items() if key not in _CLAIM},
-        )
+        self.claims[text(line.get("claim"))] = line
 
-    def _result(self, line: Line, t: str, rest: Callable[[], Mapping[str, Any]]) -> None:
+    def open_claims(self) -> tuple[Claim, ...]:
+        """Work that was started and has no result, oldest first."""
+        return tuple(_claim_of(line, self.name) for line in self.claims.values())
+
+    def _result(self, line: Line, t: str, rest: Line) -> None:
         ident = text(line.get("claim"))
-        claim = self.claims.pop(ident, None)
-        op = text(line.get("op")) or (claim.op if claim else "")
+        opened: Line = self.claims.pop(ident, {})
+        op = text(line.get("op")) or text(opened.get("op"))
         self.usd += number(line.get("usd")) or 0.0
         if op == "turn":
             self.turns += 1
@@ -211,7 +201,7 @@ class RunFold:
         self.evaluations[ident] = Evaluation(
             id=ident,
             op=op,
-            cand=text(line.get("cand")) or (claim.cand if claim else ""),
+            cand=text(line.get("cand")) or text(opened.get("cand")),
             outcome=text(line.get("outcome")),
             seq=whole(line.get("seq")) or 0,
             t=t,
@@ -220,7 +210,7 @@ class RunFold:
             speed=text(line.get("speed")),
             stage_reached=text(line.get("stage_reached")),
             gates=mapping(line.get("gates")),
-            opponent=text(line.get("opponent")) or (claim.opponent if claim else ""),
+            opponent=text(line.get("opponent")) or text(opened.get("opponent")),
             contract_sha=text(line.get("contract_sha")),
             ratio=number(line.get("ratio")),
             lo=number(line.get("lo")),
@@ -230,7 +220,7 @@ class RunFold:
             device=text(line.get("device")),
             trust=text(line.get("trust")),
             dur_s=number(line.get("dur_s")),
-            extra=rest(),
+            extra=rest,
         )
 
     def _incumbent(self, line: Line, t: str) -> None:
@@ -261,6 +251,26 @@ class RunFold:
 
     def _selftest(self, line: Line, t: str) -> None:
         self.selftest = {key: value for key, value in line.items() if key not in _ENVELOPE}
+
+
+def _claim_of(line: Line, run: str) -> Claim:
+    return Claim(
+        id=text(line.get("claim")),
+        op=text(line.get("op")),
+        cand=text(line.get("cand")),
+        key=text(line.get("key")),
+        t=text(line.get("t")),
+        seq=whole(line.get("seq")) or 0,
+        run=run,
+        opponent=text(line.get("opponent")),
+        item=text(line.get("item")),
+        attempt=whole(line.get("attempt")) or 1,
+        paid=bool(line.get("paid")),
+        est_usd=number(line.get("est_usd")) or 0.0,
+        pgid=whole(line.get("pgid")),
+        start_ticks=whole(line.get("start_ticks")),
+        extra={key: value for key, value in line.items() if key not in _CLAIM},
+    )
 
 
 _KINDS: Mapping[str, Callable[[RunFold, Line, str], None]] = {

@@ -15,7 +15,6 @@ from kda_tui.record.tail import TailedFile
 from kda_tui.record.typed import mapping, text
 
 WINDOW = 128 * 1024  # bytes that are looked at
-_NOTHING: Mapping[str, Any] = {}
 
 
 def peek(snapshot: Snapshot, journal: TailedFile) -> Snapshot:
@@ -30,7 +29,7 @@ def peek(snapshot: Snapshot, journal: TailedFile) -> Snapshot:
             continue
         if line.get("kind") == "checkpoint":
             _begin_at(run, mapping(line.get("summary")), text(line.get("t")))
-        run.take(line, lambda: _NOTHING)
+        run.take(line, line)
     if not run.phase:
         return snapshot
     return replace(
@@ -43,7 +42,7 @@ def peek(snapshot: Snapshot, journal: TailedFile) -> Snapshot:
         hold_why=run.hold_why,
         last_activity=run.newest,
         gates=tuple(gate for gate in run.gates.values() if not gate.outcome),
-        claims=tuple(run.claims.values()),
+        claims=run.open_claims(),
         head=run.head,
     )
 

@@ -244,7 +244,7 @@ class Reader:
             questions=dict(run.questions),
             plan=plan_of(run, snapshot.decisions) if run.revisions else Plan(),
             draft_sha=run.draft_sha,
-            claims=tuple(run.claims.values()),
+            claims=run.open_claims(),
             steering=steering_of(run, snapshot.decisions),
             budget=budget_of(run, self._limits(snapshot), self._candidates.charged(run.name)),
             live=self._live.now if self._live and snapshot.liveness in ("alive", "foreign_host") else None,
@@ -294,11 +294,12 @@ class Reader:
             )
         if self._lock.state != "held":
             passing += [
-                Finding(file.name, file.tail.number, "the last line is not whole", "left out", "note")
+                Finding(file.name, file.tail[1], "the last line is not whole", "left out", "note")
                 for file in (ledger.file for ledger in self._ledgers())
                 if file.tail is not None and not file.pending
             ]
-        return self._book.all((*passing, *self._inbox.findings, *self._journals.unknown()))
+        passing += [*self._inbox.findings, *self._journals.unknown(), *self._candidates.misfits()]
+        return self._book.all(passing)
 
 
 def _each(take: Callable[[TailLine], None]) -> Callable[[list[TailLine]], None]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from kda_tui.record.lines import READABLE_LINE
 
 _DECODER = json.JSONDecoder(strict=False)  # a raw tab or escape inside a string is no reason to lose the line
 _MAX_DIGITS = 4000  # Python itself refuses to convert longer integers
+
+_LONG_NUMBER = re.compile(rf"[:\[,]\s*-?\d{{{_MAX_DIGITS + 1}}}")
 
 
 def read_object(data: bytes) -> tuple[dict[str, Any] | None, str]:
@@ -17,12 +20,13 @@ def read_object(data: bytes) -> tuple[dict[str, Any] | None, str]:
     Both at once: the object could be read, but not everything in it is as it should be.
     """
     try:
-        body = _DECODER.decode(data.decode())
+        text = data.decode()
+        body, end = _DECODER.raw_decode(text)
     except (ValueError, RecursionError):
         return _read_carefully(data)
-    if isinstance(body, dict):
+    if end == len(text) and isinstance(body, dict):
         return body, ""
-    return None, f"a JSON {_name(body)}, not an object"
+    return _read_carefully(data)
 
 
 def _read_carefully(data: bytes) -> tuple[dict[str, Any] | None, str]:
@@ -48,11 +52,17 @@ def _read_carefully(data: bytes) -> tuple[dict[str, Any] | None, str]:
         return None, ", ".join((*problems, f"not JSON{where}"))
     if not isinstance(body, dict):
         return None, ", ".join((*problems, f"a JSON {_name(body)}, not an object"))
-    return body, ", ".join(problems) or "a number of thousands of digits, kept as text"
+    if _has_long_number(text):
+        problems.append("a number of thousands of digits, kept as text")
+    return body, ", ".join(problems)
 
 
 def _whole(digits: str) -> int | str:
     return int(digits) if len(digits) <= _MAX_DIGITS else digits
+
+
+def _has_long_number(text: str) -> bool:
+    return len(text) > _MAX_DIGITS and _LONG_NUMBER.search(text) is not None
 
 
 def _name(value: Any) -> str:

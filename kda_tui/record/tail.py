@@ -5,25 +5,22 @@ from __future__ import annotations
 import codecs
 import os
 from collections.abc import Callable
+from itertools import accumulate, count
 from pathlib import Path
-from typing import NamedTuple
 
 from kda_tui.record.lines import READABLE_LINE, TORN
 from kda_tui.record.plain_file import Absent, Refused, open_plain
 from kda_tui.record.snapshot import Finding
 from kda_tui.text import clean_line
 
-CHUNK = 256 * 1024  # bytes read at a time
+CHUNK = 128 * 1024  # bytes read at a time
 WITNESS = 4096  # bytes before the offset that must still be the same
 _HEAD = 200  # bytes kept of a line that is too long
 
 
-class TailLine(NamedTuple):
-    """A whole line: its offset in bytes (-1 in a file that is not UTF-8), its number from 1, no line end."""
-
-    offset: int
-    number: int
-    data: bytes
+# A whole line: its offset in bytes (-1 in a file that is not UTF-8), its number from 1, its bytes without line end.
+# A plain tuple: a workspace has hundreds of thousands of them.
+TailLine = tuple[int, int, bytes]
 
 
 class TailedFile:
@@ -63,7 +60,7 @@ class TailedFile:
         """What follows the last newline, if anything: a line still being written, or cut short."""
         if not self._partial:
             return None
-        return TailLine(self._partial_at, self._number + 1, self._partial)
+        return (self._partial_at, self._number + 1, self._partial)
 
     def look(self) -> bool:
         """Look at the file without opening it; whether it changed since the last time."""
@@ -144,12 +141,21 @@ class TailedFile:
 
     def _split(self, data: bytes, start: int) -> list[TailLine]:
         parts = data.split(b"\n")
+        rest = parts.pop()
         lines: list[TailLine] = []
-        for end in parts[:-1]:
+        if parts:
             self._begin_at(start)
-            self._end_line(end, lines)
-            start += len(end) + 1 if start >= 0 else 0
-        rest = parts[-1]
+            self._end_line(parts[0], lines)
+            sizes = [len(part) + 1 for part in parts]
+            starts = list(accumulate(sizes, initial=start)) if start >= 0 else [-1] * (len(parts) + 1)
+            if max(sizes) > READABLE_LINE or b"" in parts or _is_special(data):
+                for at, part in zip(starts[1:], parts[1:], strict=False):
+                    self._begin_at(at)
+                    self._end_line(part, lines)
+            else:
+                lines += zip(starts[1:], count(self._number + 1), parts[1:], strict=False)
+                self._number += len(parts) - 1
+            start = starts[-1]
         self._begin_at(start)
         self._keep(rest)
         return lines
@@ -184,7 +190,12 @@ class TailedFile:
                 self._say(self._number, "CR LF line ends", "read as LF", "note")
         if data.endswith(TORN) or not data:
             return
-        lines.append(TailLine(self._partial_at, self._number, data))
+        lines.append((self._partial_at, self._number, data))
 
     def _say(self, line: int, seen: str, done: str, severity: str) -> None:
         self._found(Finding(self.name, line, seen, done, severity))
+
+
+def _is_special(data: bytes) -> bool:
+    """Whether a chunk has line ends that must be looked at one by one. Single bytes are found ten times faster."""
+    return b"\r" in data or (b"#" in data and TORN in data)

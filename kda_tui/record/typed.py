@@ -26,6 +26,10 @@ def text(value: Any) -> str:
 
 def number(value: Any) -> float | None:
     """A finite number, else None."""
+    if value is None:
+        return None
+    if type(value) is float:
+        return value if value - value == 0.0 else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -112,12 +116,12 @@ def _a_truth(value: Any) -> bool:
 _Fit = tuple[type[Any], Callable[[Any], Any]]  # a value of exactly this type is taken as it is
 
 _TEXT: _Fit = (str, _a_text)
-_NUMBER: _Fit = (type(None), _a_number)  # never as it is: NaN and infinity are not kept
-_INTEGER: _Fit = (type(None), _an_integer)
+_NUMBER: _Fit = (float, _a_number)
+_INTEGER: _Fit = (int, _an_integer)
 _OBJECT: _Fit = (dict, _an_object)
 _TEXTS: _Fit = (tuple, _list_of_texts)
 _TRUTH: _Fit = (bool, _a_truth)
-_ANY: _Fit = (type(None), lambda value: value)
+_ANY: _Fit = (tuple, lambda value: value)
 
 
 def _fits(**names: str) -> dict[str, _Fit]:
@@ -154,6 +158,10 @@ _BLOCK = _fits(
 )
 
 
+_BOUNDED: frozenset[type[Any]] = frozenset((int, float))
+_BOUND = 1 << 62  # beyond it, and for NaN, the slow way decides
+
+
 def _sort_out(
     line: Mapping[str, Any], fits: Mapping[str, _Fit], problems: Problems
 ) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -163,9 +171,8 @@ def _sort_out(
         fit = fits.get(key)
         if fit is None:
             extra[key] = value
-        elif type(value) is fit[0]:
-            if value is not None:
-                known[key] = value
+        elif type(value) is fit[0] and (fit[0] not in _BOUNDED or -_BOUND < value < _BOUND):
+            known[key] = value
         elif value is not None:
             try:
                 known[key] = fit[1](value)
