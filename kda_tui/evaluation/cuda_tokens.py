@@ -23,6 +23,8 @@ _PLAIN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+_REACH = 128  # tokens that a bracket may hold; bounded, so that hostile nesting costs no quadratic time
+
 
 @dataclass(frozen=True, slots=True)
 class Token:
@@ -82,16 +84,16 @@ def _end_after(text: str, closing: str, start: int) -> int:
 
 
 def matching(tokens: Sequence[Token], opening: int) -> int:
-    """The index of the bracket that closes ``tokens[opening]``; the last one looked at (512 on)
+    """The index of the bracket that closes ``tokens[opening]``; the last one looked at (128 on)
     where none does."""
     pairs = {"(": ")", "[": "]", "{": "}", "[[": "]]"}
     close = pairs[tokens[opening].text]
     depth = 0
-    for i in range(opening, min(len(tokens), opening + 512)):
+    for i in range(opening, min(len(tokens), opening + _REACH)):
         if tokens[i].text == tokens[opening].text:
             depth += 1
         elif tokens[i].text == close:
             depth -= 1
             if depth == 0:
                 return i
-    return min(len(tokens), opening + 512) - 1
+    return min(len(tokens), opening + _REACH) - 1

@@ -105,7 +105,7 @@ def _active(source: Source, cpu: bool) -> tuple[list[list[Token]], list[Token]]:
     """Directives and code, without what ``KDA_CPU`` surely excludes on this device."""
     directives: list[list[Token]] = []
     code: list[Token] = []
-    branches: list[bool | None] = []  # per open #if: taken, not taken, unknown
+    branches = _Branches(cpu)
     tokens = source.tokens
     i, at_line_start = 0, True
     while i < len(tokens):
@@ -116,29 +116,56 @@ def _active(source: Source, cpu: bool) -> tuple[list[list[Token]], list[Token]]:
         if at_line_start and token.text == "#":
             end = next((k for k in range(i, len(tokens)) if tokens[k].kind == "newline"), len(tokens))
             line = list(tokens[i + 1 : end])
-            _follow(line, branches, cpu)
-            if False not in branches:
+            branches.follow(line)
+            if branches.active:
                 directives.append(line)
             i = end
             continue
-        if False not in branches:
+        if branches.active:
             code.append(token)
         i, at_line_start = i + 1, False
     return directives, code
 
 
-def _follow(line: Sequence[Token], branches: list[bool | None], cpu: bool) -> None:
-    words = " ".join(t.text for t in line)
-    name = line[0].text if line else ""
-    if name in ("if", "ifdef", "ifndef"):
-        taken = cpu if _ONE_SIDED.fullmatch(words) else not cpu if _OTHER_SIDED.fullmatch(words) else None
-        branches.append(taken)
-    elif name == "else" and branches:
-        branches[-1] = None if branches[-1] is None else not branches[-1]
-    elif name in ("elif", "elifdef", "elifndef") and branches:
-        branches[-1] = None
-    elif name == "endif" and branches:
-        branches.pop()
+class _Branches:
+    """The open ``#if``s: each taken, not taken, or (None) unknown and so read on both sides."""
+
+    def __init__(self, cpu: bool) -> None:
+        self._cpu = cpu
+        self._open: list[bool | None] = []
+        self._not_taken = 0
+
+    @property
+    def active(self) -> bool:
+        return self._not_taken == 0
+
+    def follow(self, line: Sequence[Token]) -> None:
+        """Take a directive into account."""
+        name = line[0].text if line else ""
+        if name in ("if", "ifdef", "ifndef"):
+            self._push(self._condition(" ".join(t.text for t in line)))
+        elif name == "else" and self._open:
+            taken = self._pop()
+            self._push(None if taken is None else not taken)
+        elif name in ("elif", "elifdef", "elifndef") and self._open:
+            self._pop()
+            self._push(None)
+        elif name == "endif" and self._open:
+            self._pop()
+
+    def _condition(self, words: str) -> bool | None:
+        if _ONE_SIDED.fullmatch(words):
+            return self._cpu
+        return not self._cpu if _OTHER_SIDED.fullmatch(words) else None
+
+    def _push(self, taken: bool | None) -> None:
+        self._open.append(taken)
+        self._not_taken += taken is False
+
+    def _pop(self) -> bool | None:
+        taken = self._open.pop()
+        self._not_taken -= taken is False
+        return taken
 
 
 def _refuse(rule: str, token: Token, text: str) -> LintFinding:

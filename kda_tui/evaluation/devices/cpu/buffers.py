@@ -53,8 +53,9 @@ class SharedBuffer:
         return self.whole[self.start : self.start + self.spec.nbytes]
 
     def guards(self) -> NDArray[np.uint8]:
-        """A copy of the bytes around the data."""
-        return np.concatenate([self.whole[: self.start], self.whole[self.start + self.spec.nbytes :]])
+        """A copy of the bytes around the data: ``guard`` before, at least as many after."""
+        before = self.whole[self.start - self.spec.guard : self.start]
+        return np.concatenate([before, self.whole[self.start + self.spec.nbytes :]])
 
     def described(self) -> dict[str, int | str]:
         return {"name": self.spec.name, "file_bytes": self.whole.size, "start": self.start}

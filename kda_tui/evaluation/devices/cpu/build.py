@@ -24,7 +24,7 @@ MAX_DYNAMIC_SHARED = 232448  # as in shim/kda/abi.hpp
 # What the compiler says where a candidate uses what the device does not have.
 _MISSING = (
     (re.compile(r"KDA_NOT_POSSIBLE: ([^\n]+)"), r"\1"),
-    (re.compile(r"KDA_NOT_POSSIBLE_(\w+)"), r"\1"),
+    (re.compile(r"KDA_NOT_POSSIBLE_thread_block_clusters"), "thread block clusters"),
     (re.compile(r"poisoned (?:identifier )?['\"‘]?(?:asm|__asm|__asm__)\b"), "inline PTX (asm)"),
     (re.compile(r"(?:error|undeclared)[^\n]*\b(?:nvcuda|wmma)\b"), "wmma"),
     (re.compile(r"(?:error|undeclared)[^\n]*\b(__nv_fp[84]\w*)"), r"fp8 (\1)"),
@@ -142,11 +142,7 @@ def _missing(log: str) -> str:
     for pattern, words in _MISSING:
         found = pattern.search(log)
         if found:
-            return (
-                found.expand(words).strip().replace("_", " ")
-                if "KDA" in pattern.pattern
-                else found.expand(words)
-            )
+            return found.expand(words).strip()
     return ""
 
 

@@ -60,7 +60,7 @@ def read_program(data: bytes) -> Program:
     """Read an ELF64 little-endian shared object; raises ValueError where it is something else."""
     try:
         return _read(data)
-    except (struct.error, IndexError) as error:
+    except (struct.error, IndexError, OverflowError) as error:
         raise ValueError(f"not an ELF shared object: {error}") from error
 
 

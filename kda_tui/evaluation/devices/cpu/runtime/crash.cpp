@@ -89,5 +89,6 @@ extern "C" int kda_print(const char* format, ...) {
     va_start(values, format);
     const int count = vprintf(format, values);
     va_end(values);
+    fflush(stdout);  // what comes next may end the process
     return count;
 }
