@@ -103,7 +103,9 @@ class JudgeProcess:
     async def _dead(self) -> Verdict:
         code = await self._process.wait()
         how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
-        return Verdict("infrastructure_error", reason=f"the judge {how}{self._last_words()}")
+        return Verdict(
+            "infrastructure_error", reason=f"the judge {how}{self._last_words()}", extra={"died": True}
+        )
 
     def _last_words(self) -> str:
         with contextlib.suppress(OSError):

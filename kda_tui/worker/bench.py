@@ -23,6 +23,7 @@ BLOCK_FIELDS = frozenset(
     {"iter", "turn", "msg", "block", "call", "tool", "args", "is_error", "partial", "dur_s", "claim"}
     | {"cand", "item", "model", "stop_reason", "usage", "usd", "cache_miss"}
 )
+MAX_BROKEN_OFF = 2  # confirms of one pair that ended without a verdict, before the agent may ask no more
 STREAM_TAIL = 4000  # characters of unfinished text that live.json shows
 
 
@@ -134,6 +135,10 @@ class WorkerDesk:
             return f"refused: {stopped}"
         if c.decision in ("requested", "promoted", "declined"):
             return f"refused: {cand} is {c.decision} already"
+        if self._clerk.book.broken_off[cand, snap.incumbent.cand] >= MAX_BROKEN_OFF:
+            return (
+                f"refused: the confirm of {cand} broke off too often; a person may still ask for it (promote)"
+            )
         waiting = [x for x in snap.candidates.values() if x.decision == "requested"]
         limit = snap.contract.gates.max_open if snap.contract else 0
         if len(waiting) >= limit:

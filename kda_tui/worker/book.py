@@ -44,7 +44,11 @@ class Book:
     open_claims: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     claims: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     retries: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)  # (op, cand) -> claim
-    deaths: Counter[str] = field(default_factory=Counter)
+    deaths: Counter[str] = field(default_factory=Counter)  # of worker or judge, by candidate
+    faults: Counter[tuple[str, str]] = field(default_factory=Counter)  # in a row, by (op, candidate)
+    broken_off: Counter[tuple[str, str]] = field(
+        default_factory=Counter
+    )  # confirms, by (candidate, opponent)
     attempts: Counter[tuple[str, str]] = field(default_factory=Counter)
     gates: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # every gate_open by id
     closed: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # gate_close by gate id
@@ -111,6 +115,7 @@ class Book:
             self.orders[ident] = Order(ident, op, cand, int(amount))
         if kind == "rerun" and cand:
             self.deaths.pop(cand, None)
+            self.faults = Counter({key: n for key, n in self.faults.items() if key[1] != cand})
         if kind in ("end_after", "end_now"):
             self.ending = kind
             self.ending_by = str(d.get("who") or d.get("by") or "")
@@ -137,7 +142,12 @@ class Book:
         elif claim.get("for"):
             self.orders.pop(str(claim["for"]), None)
         if outcome == "infrastructure_error":
-            self.deaths[cand] += 1
+            self.faults[op, cand] += 1
+            self.deaths[cand] += 1 if line.get("died") else 0
+            if not line.get("retry"):
+                self.broken_off[cand, str(line.get("opponent") or "")] += op == "confirm"
+        elif outcome == "ok":
+            self.faults.pop((op, cand), None)
 
     def _on_gate_open(self, line: Mapping[str, Any]) -> None:
         self.gates[str(line.get("gate") or "")] = line

@@ -17,7 +17,7 @@ from kda_tui.worker.book import STOPPED
 from kda_tui.worker.changed import Signal
 from kda_tui.worker.clerk import Clerk
 from kda_tui.worker.facts import BASELINE, contract_sha, is_rejected, newest_confirm, promotable
-from kda_tui.worker.jobs import MAX_DEATHS, Job, must_stop, next_job
+from kda_tui.worker.jobs import Job, is_last_attempt, must_stop, next_job
 from kda_tui.worker.live import LiveWriter
 
 PAUSE_S = 0.5
@@ -64,7 +64,7 @@ class Dispatcher:
     changed: Signal
     before: Callable[[], None]  # R3: drains the inbox before each dispatch
     running: str = ""  # the open claim
-    failures: tuple[int, str] = (0, "")  # infrastructure errors in a row, and why the last one
+    failures: tuple[int, str] = (0, "")  # candidates parked in a row, and why the last one
     _stop: str = ""  # why the running claim is being killed
     _judge: Judge | None = None
     _closing: bool = False
@@ -251,18 +251,18 @@ class Dispatcher:
             self._answer(job, Done("cancelled", claim, why))
 
     def _infrastructure(self, job: Job, claim: str, verdict: Verdict) -> None:
-        """R9: a new attempt by itself; the second death parks the candidate."""
-        self.failures = (self.failures[0] + 1, verdict.reason)
+        """R9: a new attempt by itself; the second death, or the third fault in a row, parks the candidate."""
+        book = self.clerk.book
         c = self.clerk.snap.candidates[job.cand]
-        fields = results.result_fields(verdict, job.op)
-        rows = verdict.rows
-        if self.clerk.book.deaths[job.cand] + 1 < MAX_DEATHS:
-            self._end_claim(
-                claim, "infrastructure_error", _unclaimed(c, job), rows=rows, retry=True, **fields
-            )
+        died = bool(verdict.extra.get("died"))
+        fields = {**results.result_fields(verdict, job.op), **({"died": True} if died else {})}
+        if not is_last_attempt(book, job.op, job.cand, died):
+            after = _unclaimed(c, job)
+            self._end_claim(claim, "infrastructure_error", after, rows=verdict.rows, retry=True, **fields)
             return
+        self.failures = (self.failures[0] + 1, verdict.reason)
         parked = parked_candidate(c, verdict.reason)
-        self._end_claim(claim, "infrastructure_error", parked, rows=rows, **fields)
+        self._end_claim(claim, "infrastructure_error", parked, rows=verdict.rows, **fields)
         self._answer(job, Done("infrastructure_error", claim, verdict.reason, verdict))
 
     def _no_profile(self, job: Job) -> Done:

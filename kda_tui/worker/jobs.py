@@ -11,7 +11,8 @@ from kda_tui.record.snapshot import Claim, Snapshot
 from kda_tui.worker.book import Book
 from kda_tui.worker.facts import is_rejected, newest_confirm, newest_evaluation, open_gate, promotable
 
-MAX_DEATHS = 2  # R9: two deaths on one candidate park it
+MAX_DEATHS = 2  # R9: two deaths of worker or judge on one candidate park it
+MAX_FAULTS = 3  # so do three other infrastructure errors in a row (a noisy machine, a broken baseline)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,11 @@ def must_stop(snap: Snapshot, book: Book, claim: Mapping[str, Any] | Claim) -> s
     return ""
 
 
+def is_last_attempt(book: Book, op: str, cand: str, died: bool) -> bool:
+    """Whether an infrastructure error now parks the candidate instead of being tried again."""
+    return (died and book.deaths[cand] + 1 >= MAX_DEATHS) or book.faults[op, cand] + 1 >= MAX_FAULTS
+
+
 def has_ticket(snap: Snapshot, cand: str) -> str:
     """Why a candidate may not ask for a confirm: a full evaluation with a lower bound above 1 is needed."""
     found = newest_evaluation(snap, cand, "evaluate")
@@ -97,6 +103,8 @@ def has_ticket(snap: Snapshot, cand: str) -> str:
         return f"{cand} has no full evaluation under this contract"
     if found.opponent != snap.incumbent.cand:
         return f"{cand} was compared with {found.opponent}; {snap.incumbent.cand} is the incumbent: evaluate it again"
+    if any(found.gates.get(gate) == "not_evaluated" for gate in ("aa", "alone")):
+        return f"the measurement of {cand} was disturbed; evaluate it again"
     if found.lo is None or found.lo <= 1.0:
         bound = f"{found.lo:.3f}" if found.lo is not None else "unknown"
         return f"the lower bound of {cand} is {bound}, not above 1"

@@ -30,7 +30,7 @@ from kda_tui.worker.seeds import seed_pool
 
 TICK_S = 0.5
 MIN_FREE_BYTES = 64 << 20
-MAX_FAILURES = 3  # claims in a row that the judge's machinery broke
+MAX_FAILURES = 2  # candidates parked in a row: then it is not the candidates
 
 log = logging.getLogger("kda.worker")
 T = TypeVar("T")
@@ -171,11 +171,11 @@ class Worker:
             self._tell("held", {"why": text})
 
     def _watch_judge(self) -> None:
-        """A judge that fails again and again is not the candidates' fault: hold before all of them are parked."""
+        """What breaks every evaluation is not the candidates' fault: hold before all of them are parked."""
         failures, reason = self.dispatcher.failures
         if failures >= MAX_FAILURES and not self.clerk.snap.hold:
             self.dispatcher.failures = (0, "")
-            text = f"the judge failed {failures} times in a row: {reason}"
+            text = f"{failures} candidates in a row could not be judged: {reason}"
             self.clerk.event("hold", on=True, why="crash_loop", text=text)
             self._tell("held", {"why": text})
 
@@ -293,9 +293,12 @@ class Worker:
                 tuning.carry_out(self.clerk, self.desk, order.cand, order.amount, order.decision)
             )
             return
-        self._show_steering()
+        notes = [n.decision for n in self.clerk.snap.steering if n.pinned and n.seen_turn is None]
         self.desk.iteration += 1
         outcome = await self._play(self.agent.iterate(self.desk))
+        if outcome is not None:
+            for note in notes:  # the agent's snapshot had them from the beginning of the iteration
+                self.clerk.event("steer_seen", decision=note, turn=self.desk.iteration)
         if outcome == "converged":
             await self._until_news()
 
@@ -313,12 +316,6 @@ class Worker:
         snap = self.clerk.snap
         newest = max((c.seq for c in snap.candidates.values()), default=0)
         return len(snap.decisions), snap.incumbent.cand, len(snap.candidates), newest
-
-    def _show_steering(self) -> None:
-        """An agent sees pinned notes at the beginning of an iteration (its snapshot has them)."""
-        for note in self.clerk.snap.steering:
-            if note.pinned and note.seen_turn is None:
-                self.clerk.event("steer_seen", decision=note.decision, turn=self.desk.iteration + 1)
 
     async def _tune(self, cand: str, limit: int) -> str:
         return await tuning.carry_out(self.clerk, self.desk, cand, limit, "")

@@ -183,12 +183,22 @@ def _row(w: Mapping[str, Any]) -> str:
 
 
 def _who(d: Decision) -> list[str]:
-    who = f"the written rule ({d.rule})" if d.by == "rule" else (d.who or "a person")
+    who = _rule_words(d.rule or {}) if d.by == "rule" else (d.who or "a person")
     why = d.reason or d.text
     lines = [f"{d.kind} by {who} at {d.t}" + (f": {why}" if why else "") + ".", ""]
     if d.override:
         lines += [f"Overridden by that person: {', '.join(d.override)}.", ""]
     return lines
+
+
+def _rule_words(rule: Mapping[str, Any]) -> str:
+    numbers = rule.get("numbers")
+    given = (
+        [f"{k} {v:.4g}" for k, v in numbers.items() if isinstance(v, int | float)]
+        if isinstance(numbers, Mapping)
+        else []
+    )
+    return f"the written rule `{rule.get('contract_key')}`" + (f" ({', '.join(given)})" if given else "")
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -31,7 +31,7 @@ from kda_tui.worker.dispatch import parked_candidate
 from kda_tui.worker.ending import end_run
 from kda_tui.worker.facts import BASELINE
 from kda_tui.worker.intake import source_sha
-from kda_tui.worker.jobs import MAX_DEATHS
+from kda_tui.worker.jobs import is_last_attempt
 
 ALPHA = 0.01  # what all confirmations of a workspace and contract may spend together
 PAID = ("turn", "review")  # ops whose claims cost money and are never repeated by themselves
@@ -166,8 +166,8 @@ def _begin(
         fields["parent_run"] = parent
     clerk.event("run_started", **fields)
     _reset_incumbent(clerk)
-    clerk.phase("draft", "the run starts")
     clerk.settle_outputs()
+    clerk.checkpoint()
     return Opened(clerk, secret, new=True)
 
 
@@ -297,12 +297,12 @@ def _close_died(clerk: Clerk, claim: str, line: Mapping[str, Any], op: str, cand
     snap, book = clerk.snap, clerk.book
     c = snap.candidates.get(cand)
     reason = "the worker died while it ran; what it measured counts for nothing"
-    fields: dict[str, Any] = {"reason": reason, "samples": _left_samples(clerk, claim)}
+    fields: dict[str, Any] = {"reason": reason, "died": True, "samples": _left_samples(clerk, claim)}
     if op == "autotune":
         _close(clerk, claim, line, "infrastructure_error", retry=True, **fields)
         return
     after = None
-    parked = c is not None and book.deaths[cand] + 1 >= MAX_DEATHS
+    parked = c is not None and is_last_attempt(book, op, cand, died=True)
     if c is not None and parked:
         after = parked_candidate(c, "two evaluations of it ended with the death of the worker or the judge")
     elif c is not None and c.stage == "claimed":

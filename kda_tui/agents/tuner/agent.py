@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from kda_tui.agents.interface import Desk, Evaluated, PlanText, Proposal
+from kda_tui.agents.interface import Desk, Evaluated, PlanText, Proposal, Submitted
 from kda_tui.agents.tuner.scores import Standing, best_candidate, standing
 from kda_tui.agents.tuner.search import RESTARTS, Next, descended, propose
 from kda_tui.agents.tuner.space import Point, Space, read_space, words
@@ -18,6 +18,7 @@ from kda_tui.record.records import Candidate
 from kda_tui.record.snapshot import Snapshot
 from kda_tui.text import UserError
 
+MAX_MEASURED = 3  # times that an inconclusive best candidate is measured before it counts as it is
 Outcome = Literal["again", "converged"]
 
 
@@ -32,6 +33,7 @@ class TunerAgent:
     model: str = ""
     _refused: set[tuple[str, Point]] = field(default_factory=set)  # not admitted in this process
     _submitted: int = 0
+    _asked: set[str] = field(default_factory=set)  # evaluations that a promotion was asked for with
 
     def prompts(self) -> Mapping[str, str]:
         return {}
@@ -60,6 +62,7 @@ class TunerAgent:
 
     async def iterate(self, desk: Desk) -> Outcome:
         """Measure one point; ask for a promotion where a descent has ended; converge at the end."""
+        await self._answer_notes(desk)
         for space in self._spaces(desk):
             found = standing(desk.snapshot, space)
             if found.open:
@@ -76,11 +79,23 @@ class TunerAgent:
             await self._finish_items(desk, space)
         return await self._converged(desk)
 
+    async def _answer_notes(self, desk: Desk) -> None:
+        for note in desk.snapshot.steering:
+            if note.pinned and note.seen_turn is None:
+                await desk.say(
+                    "text",
+                    f"{note.who} says: {note.text}. The tuner cannot act on notes; ask for changes of the plan "
+                    "(`only NAME`, `skip NAME`), or change the grids under seeds/ for the next run.",
+                )
+
     async def _try(self, desk: Desk, space: Space, found: Standing, step: Next) -> None:
         origin = found.by_point.get(step.origin)
         parents = (origin.id,) if origin else tuple(p for p in space.parents if _exists(desk.snapshot, p))
         hypothesis = f"{space.hypothesis}: {step.why}" if step.origin != step.point else space.hypothesis
         await desk.say("text", f"{space.name}: next {words(step.point)} ({step.why}).")
+        await desk.say(
+            "tool_call", words(step.point), tool="submit", args={"family": space.name, **dict(step.point)}
+        )
         proposal = Proposal(
             files={**space.files, "launch.toml": space.launch(step.point, hypothesis, parents)},
             hypothesis=hypothesis,
@@ -92,18 +107,19 @@ class TunerAgent:
         )
         submitted = await desk.submit(proposal)
         self._submitted += 1
+        said = _submitted_words(submitted)
+        await desk.say("tool_result", said, tool="submit", cand=submitted.cand, is_error=not submitted.ok)
         if not submitted.ok:
             self._refused.add((space.name, step.point))
-            await desk.say(
-                "text",
-                f"{words(step.point)} is out: {submitted.text.splitlines()[0] if submitted.text else 'refused'}",
-            )
             return
         await self._measure(desk, submitted.cand)
 
     async def _measure(self, desk: Desk, cand: str) -> None:
+        await desk.say("tool_call", cand, tool="evaluate", cand=cand, args={"level": "time"})
         result = await desk.evaluate(cand, "time")
-        await desk.say("text", _result_words(result), cand=cand)
+        await desk.say(
+            "tool_result", _result_words(result), tool="evaluate", cand=cand, is_error=result.outcome != "ok"
+        )
 
     async def _request(self, desk: Desk, found: Standing) -> bool:
         """Ask for the best one's promotion once its lower bound is above 1 against the incumbent."""
@@ -111,17 +127,19 @@ class TunerAgent:
         best = best_candidate(snap, found)
         if best is None or best.decision or best.id == snap.incumbent.cand:
             return False
-        if best.opponent != snap.incumbent.cand:
-            result = await desk.evaluate(best.id, "time")
-            await desk.say("text", _result_words(result), cand=best.id)
-            best = desk.snapshot.candidates[best.id]
-        if best.lo is None or best.lo <= 1.0 or best.opponent != desk.snapshot.incumbent.cand:
+        if best.opponent != snap.incumbent.cand or (
+            best.speed == "inconclusive" and best.attempt < MAX_MEASURED
+        ):
+            await self._measure(desk, best.id)
+            return True
+        if best.lo is None or best.lo <= 1.0 or best.eval in self._asked:
             return False
         share = f", {best.floor_share:.0%} of the floor" if best.floor_share is not None else ""
         reasons = (
             f"fastest of {len(found.by_point)} measured points: {best.ratio or 0:.3f} "
             f"[{best.lo:.3f} {best.hi or 0:.3f}] against {best.opponent}{share}; {words(tuple(best.defines.items()))}"
         )
+        self._asked.add(best.eval)
         answer = await desk.request_promotion(best.id, reasons)
         await desk.say("text", f"Asked for the promotion of {best.id} ({reasons}): {answer}", cand=best.id)
         return desk.snapshot.candidates[best.id].decision == "requested"
@@ -208,6 +226,13 @@ def _item_of(snap: Snapshot, space: Space, step: Next) -> str:
     else:
         start = f"measure {space.name} "
     return next((item.id for item in snap.plan.items if item.title.startswith(start)), "")
+
+
+def _submitted_words(s: Submitted) -> str:
+    if not s.ok:
+        return s.text.splitlines()[0] if s.text else "refused"
+    registers = f", {s.registers} registers, {s.spills or 0} spilled" if s.registers is not None else ""
+    return f"{s.cand} compiles{registers}" + (f"; warnings: {'; '.join(s.warnings)}" if s.warnings else "")
 
 
 def _result_words(e: Evaluated) -> str:

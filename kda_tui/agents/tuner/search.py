@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from kda_tui.agents.tuner.space import Point, Space, Value, words
 
 GAIN = 1.005  # a neighbour must be this much faster to move there; less is noise
-RESTARTS = 2
+RESTARTS = 1
 
 
 @dataclass(frozen=True, slots=True)

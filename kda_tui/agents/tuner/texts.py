@@ -134,7 +134,9 @@ def plan_items(spaces: Sequence[Space], restarts: int) -> list[tuple[str, str]]:
         ]
     for space in spaces:
         if space.axes and space.size > len(space.axes):
-            titles.append(f"restart the search of {space.name} from {restarts} far points")
+            titles.append(
+                f"restart the search of {space.name} from {restarts} far point{'s' if restarts > 1 else ''}"
+            )
     titles.append("ask for the promotion of the fastest candidate, if it beats the incumbent beyond doubt")
     return [(f"P{n}", title) for n, title in enumerate(titles, 1)]
 
@@ -173,7 +175,7 @@ def plan_text(
         "",
         *floor_lines(snap, contract),
         "",
-        f"At most {sum(s.size for s in spaces)} candidates exist; descent usually measures a third of them.",
+        f"At most {sum(s.size for s in spaces)} candidates exist; descent and restarts usually measure half of them or fewer.",
         "",
         "## Evidence for a promotion",
         "",
