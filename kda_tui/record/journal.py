@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -238,6 +239,7 @@ class Recorder:
                 fields[name] = self.artifact(self.paths.root / path.name, path.read_bytes())
         if baseline is not None:
             copied = self.paths.root / "baseline"
+            shutil.rmtree(copied, ignore_errors=True)  # of a start that a crash cut short
             for path in files_below(baseline):
                 self.artifact(copied / path.relative_to(baseline), path.read_bytes())
             fields["baseline_sha"] = sha256_tree(copied, files_below(copied))
