@@ -30,7 +30,7 @@ from kda_tui.record.surroundings import (
     Stamp,
     stamp_of,
 )
-from kda_tui.record.tail import TailedFile, TailLine
+from kda_tui.record.tail import CHUNK, TailedFile, TailLine
 from kda_tui.text import UserError
 
 SLICE_S = 0.02  # of reading in one poll
@@ -147,7 +147,7 @@ class Reader:
             goal = ledger.file.size
             while True:
                 before = ledger.file.offset
-                lines = ledger.file.read()
+                lines = ledger.file.read(CHUNK)
                 if lines is None:
                     self._restart(ledger.file.name)
                     return False

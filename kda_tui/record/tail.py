@@ -82,7 +82,7 @@ class TailedFile:
             return None
         return Finding(self.name, 0, "is not there any more", "what was read of it is still shown", "error")
 
-    def read(self, limit: int = CHUNK) -> list[TailLine] | None:
+    def read(self, limit: int) -> list[TailLine] | None:
         """The lines that end in the next ``limit`` bytes; None if this is not the file it was.
 
         After None the file is at its beginning again and whoever folded its lines begins again too.
