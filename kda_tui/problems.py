@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from kda_tui.text import UserError, clean_line
 from kda_tui.toml_lines import Key, Lines
 
+FILL_IN = "FILL_IN"  # what a draft says where a person must say something
 SHOWN = 20  # problems that a message lists
 LONGEST = 400  # characters of one
 Found = Iterable[tuple[Key, str]]
@@ -70,6 +71,32 @@ def translate(error: ValidationError, model: type[BaseModel], lines: Lines, name
     ]
 
 
+def unfilled(document: Any, lines: Lines) -> list[Problem]:
+    """The places of a draft that still say FILL_IN."""
+    found: list[Problem] = []
+
+    def look(value: Any, key: Key) -> None:
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                look(inner, (*key, name))
+        elif isinstance(value, list):
+            for index, inner in enumerate(value):
+                look(inner, (*key, index))
+        elif isinstance(value, str) and FILL_IN in value:
+            found.append(
+                Problem(shown(key, {}), lines.of(key), f"is still {FILL_IN}; the comment there says what")
+            )
+
+    look(document, ())
+    return found
+
+
+def without(problems: Iterable[Problem], filled: Sequence[Problem]) -> list[Problem]:
+    """Problems, less those at places that are to be filled in, and then those places."""
+    open_places = {p.key for p in filled}
+    return [*(p for p in problems if p.key not in open_places), *filled]
+
+
 def near(word: str, known: Iterable[str]) -> str:
     """``did you mean X?`` where one of the known words is close, else the known words."""
     words = sorted(known)
@@ -82,7 +109,7 @@ def near(word: str, known: Iterable[str]) -> str:
 def short(value: Any) -> str:
     """A value of the file, safe to show."""
     try:
-        return clean_line(repr(value)[:400], 60)
+        return clean_line(repr(list(value) if isinstance(value, tuple) else value)[:400], 60)
     except ValueError:  # Python prints no integer of more than 4300 digits
         return "a number of thousands of digits"
 

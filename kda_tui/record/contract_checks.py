@@ -9,6 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+from keyword import iskeyword
 from typing import Any, get_args
 
 from kda_tui.expressions import FUNCTIONS, ExpressionError, check
@@ -21,7 +22,7 @@ Found = Iterator[tuple[Key, str]]
 
 MIN_SPEEDUP = 1.01  # a smaller margin promotes noise
 COMPILE_OPTIONS = frozenset({"maxrregcount", "fast_math"})
-_RESERVED = FUNCTIONS | set(DEVICE_FACTS)
+RESERVED = FUNCTIONS | set(DEVICE_FACTS)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
 _ARCH = re.compile(r"sm_\d{2,3}[af]?")
@@ -82,7 +83,7 @@ def _names(contract: Contract) -> Found:
     for key, name in places:
         if not is_name(name):
             yield key, f"'{name}' is no name; letters, digits and _, not starting with a digit, at most 64"
-        elif name in _RESERVED:
+        elif name in RESERVED or (key[0] == "scalars" and iskeyword(name)):
             yield key, f"'{name}' has a meaning of its own in expressions; choose another name"
         elif counts[name] > 1:
             yield key, f"'{name}' is used twice; every tensor and scalar has its own name"
@@ -121,7 +122,7 @@ def _axes(workload: WorkloadSpec, at: Key) -> Found:
         key = (*at, "axes", axis)
         if not is_name(axis):
             yield key, f"'{axis}' is no name; letters, digits and _, not starting with a digit"
-        elif axis in _RESERVED:
+        elif axis in RESERVED or iskeyword(axis):
             yield key, f"'{axis}' has a meaning of its own in expressions; choose another name"
         elif not 0 <= value <= MAX_ELEMENTS:
             yield key, f"{value} is out of range; 0 to {MAX_ELEMENTS}"

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kda_tui.problems import FormatError, Problem, located, near, translate, tupled
+from kda_tui.problems import FormatError, Problem, located, near, translate, tupled, unfilled, without
 from kda_tui.record.contract_checks import check_contract
 from kda_tui.record.contract_model import Contract
 from kda_tui.record.plain_file import Refused, read_plain
@@ -43,12 +43,15 @@ def parse_contract(data: bytes, name: str = "contract.toml") -> Contract:
     document, lines = _hidden_apart(document, lines)
     problems = unknown_tables(document, lines, Contract.model_fields.keys() - {"sha256"}, NAMES)
     unknown = {problem.key for problem in problems}
+    open_places = unfilled(document, lines)
     body = {_FIELDS.get(k, k): tupled(v) for k, v in document.items() if k not in unknown}
     try:
         contract = Contract.model_validate({**body, "sha256": hashlib.sha256(data).hexdigest()}, strict=True)
     except ValidationError as error:
-        raise ContractError(name, [*problems, *translate(error, Contract, lines, NAMES)]) from error
-    problems += located(check_contract(contract), lines, NAMES)
+        raise ContractError(
+            name, without([*problems, *translate(error, Contract, lines, NAMES)], open_places)
+        ) from error
+    problems = without([*problems, *located(check_contract(contract), lines, NAMES)], open_places)
     if problems:
         raise ContractError(name, problems)
     return contract

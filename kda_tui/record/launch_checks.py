@@ -10,7 +10,7 @@ from typing import Any
 
 from kda_tui.expressions import ExpressionError, check, names_in
 from kda_tui.problems import near
-from kda_tui.record.contract_checks import is_name
+from kda_tui.record.contract_checks import RESERVED, is_name
 from kda_tui.record.contract_model import Contract, Expr
 from kda_tui.record.launch_model import (
     AxisArg,
@@ -96,8 +96,10 @@ def _units(plan: LaunchPlan, names: _Names) -> Found:
         for name, value in unit.defines.items():
             if not is_name(name):
                 yield (*at, "defines", name), f"'{name}' is no macro name"
+            elif name in RESERVED:
+                yield (*at, "defines", name), f"'{name}' has a meaning of its own in expressions"
             elif name in names.expressions:
-                yield (*at, "defines", name), f"'{name}' is also an axis, a scalar or a device fact"
+                yield (*at, "defines", name), f"'{name}' is also an axis or a scalar"
             elif isinstance(value, str) and ("\n" in value or "\x00" in value):
                 yield (*at, "defines", name), "must be one line"
 

@@ -9,7 +9,7 @@ from typing import Any
 import tomli_w
 from pydantic import ValidationError
 
-from kda_tui.problems import FormatError, Problem, located, translate, tupled
+from kda_tui.problems import FormatError, Problem, located, translate, tupled, unfilled, without
 from kda_tui.record.contract_file import unknown_tables
 from kda_tui.record.contract_model import Contract
 from kda_tui.record.launch_checks import check_launch_plan
@@ -48,12 +48,15 @@ def parse_launch_plan(data: bytes, name: str = "launch.toml", contract: Contract
         raise LaunchPlanError(name, [Problem("", error.line, error.what)]) from error
     problems = unknown_tables(document, lines, set(LaunchPlan.model_fields), NAMES)
     unknown = {problem.key for problem in problems}
+    open_places = unfilled(document, lines)
     body = {_FIELDS.get(k, k): tupled(v) for k, v in document.items() if k not in unknown}
     try:
         plan = LaunchPlan.model_validate(body, strict=True)
     except ValidationError as error:
-        raise LaunchPlanError(name, [*problems, *translate(error, LaunchPlan, lines, NAMES)]) from error
-    problems += located(check_launch_plan(plan, contract), lines, NAMES)
+        raise LaunchPlanError(
+            name, without([*problems, *translate(error, LaunchPlan, lines, NAMES)], open_places)
+        ) from error
+    problems = without([*problems, *located(check_launch_plan(plan, contract), lines, NAMES)], open_places)
     if problems:
         raise LaunchPlanError(name, problems)
     return plan

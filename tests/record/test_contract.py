@@ -239,6 +239,8 @@ def change(old: str, new: str, text: str = FULL) -> str:
         ('device = "cuda"', 'device = "rocm"', "task.device", "'rocm' is not one of cuda, cpu"),
         ('device = "cuda"', 'device = "cpu"', "task.arch", "no meaning for device"),
         ('arch = "sm_90a"', 'arch = "hopper"', "task.arch", "no architecture"),
+        ('name = "eps"', 'name = "lambda"', "scalar[1].name", "meaning of its own"),
+        ("t = 7, ", "t = 7, is = 1, ", "workload[1].axes.is", "meaning of its own"),
         ('role = "in"', 'role = "input"', "tensor[1].role", "is not one of in, out, inout, state"),
         ('dtype = "bfloat16"', 'dtype = "bf16"', "tensor[1].dtype", "is not one of float64"),
         ('name = "q_cos"', 'name = "q-cos"', "tensor[1].name", "is no name"),
