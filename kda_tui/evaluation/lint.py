@@ -75,7 +75,9 @@ def lint(
     rules = _rules(contract, device or contract.task.device, debug, kernels)
     directives, code = _active(source, rules.cpu)
     found = [*_directives(directives, rules), *_words(code, rules), *_globals(code), *_kernels(code, rules)]
-    return tuple(sorted(found, key=lambda f: (f.line, not f.refused, f.rule)))
+    found.sort(key=lambda f: (f.line, not f.refused, f.rule))
+    first = {(f.rule, f.word): f for f in reversed(found)}
+    return tuple(f for f in found if f.refused or first[f.rule, f.word] is f)  # a warning once is enough
 
 
 def kernel_names(text: str) -> tuple[str, ...]:
@@ -85,7 +87,8 @@ def kernel_names(text: str) -> tuple[str, ...]:
 
 
 def _rules(contract: Contract, device: str, debug: bool, kernels: Sequence[str] | None) -> _Rules:
-    sizes = {str(v) for w in contract.workloads for v in w.axes.values() if v > 64}
+    # Powers of two are block sizes and tile sizes of honest kernels too.
+    sizes = {str(v) for w in contract.workloads for v in w.axes.values() if v > 64 and v & (v - 1)}
     data = [t for t in contract.tensors if t.kind == "data"]
     named = (
         None if kernels is None else frozenset(re.split(r"[<(]", k)[0].rsplit("::", 1)[-1] for k in kernels)

@@ -63,7 +63,7 @@ FAST_MATH = words(
 
 NARROW_WORDS = words(
     """
-    half half2 __half __half2 nv_bfloat16 nv_bfloat162 __nv_bfloat16 __nv_bfloat162 __float2half
+    half2 __half __half2 nv_bfloat16 nv_bfloat162 __nv_bfloat16 __nv_bfloat162 __float2half
     __float2half_rn __float2bfloat16 __float2bfloat16_rn __float_to_tf32 precision_tf32
     """
 )

@@ -25,7 +25,7 @@ MAX_DYNAMIC_SHARED = 232448  # as in shim/kda/abi.hpp
 _MISSING = (
     (re.compile(r"KDA_NOT_POSSIBLE: ([^\n]+)"), r"\1"),
     (re.compile(r"KDA_NOT_POSSIBLE_thread_block_clusters"), "thread block clusters"),
-    (re.compile(r"poisoned (?:identifier )?['\"‘]?(?:asm|__asm|__asm__)\b"), "inline PTX (asm)"),
+    (re.compile(r"attempt to use (?:a )?poisoned"), "inline PTX (asm)"),  # all that is poisoned is asm
     (re.compile(r"(?:error|undeclared)[^\n]*\b(?:nvcuda|wmma)\b"), "wmma"),
     (re.compile(r"(?:error|undeclared)[^\n]*\b(__nv_fp[84]\w*)"), r"fp8 (\1)"),
     (re.compile(r"(?:error|undeclared)[^\n]*\b(__pipeline_\w+)"), r"cp.async (\1)"),
