@@ -15,6 +15,7 @@ from kda_tui.text import clean_line
 
 CHUNK = 128 * 1024  # bytes read at a time
 WITNESS = 4096  # bytes before the offset that must still be the same
+_BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _HEAD = 200  # bytes kept of a line that is too long
 
 
@@ -114,7 +115,10 @@ class TailedFile:
             self._forget()
             return None
         self._identity, self.trouble = identity, None
-        data = os.pread(fd, limit, self.offset)
+        data = os.pread(fd, max(limit, len(codecs.BOM_UTF8)), self.offset)
+        if self.offset == 0 and any(mark.startswith(data) and mark != data for mark in _BYTE_ORDER_MARKS):
+            self.size = 0  # the beginning of a mark, or nothing: the next look will tell
+            return []
         self._witness = (self._witness + data)[-WITNESS:]
         start, self.offset = self.offset, self.offset + len(data)
         if start == 0:
@@ -134,7 +138,7 @@ class TailedFile:
         if data.startswith(codecs.BOM_UTF8):
             self._say(1, "a byte order mark", "left out", "note")
             return data[3:], 3
-        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        if data.startswith(_BYTE_ORDER_MARKS):
             self._say(1, "the file is UTF-16", "read as such", "note")
             self._utf16 = codecs.getincrementaldecoder("utf-16")("replace")
         return data, 0
