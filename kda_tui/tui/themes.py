@@ -16,7 +16,7 @@ from typing import Any
 from rich.errors import StyleSyntaxError
 from rich.style import Style
 from textual.color import Color, ColorParseError
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 from kda_tui.config import share_path, user_folder
 from kda_tui.text import UserError
@@ -78,11 +78,13 @@ class Look:
         return self.styles.get(word, _PLAIN)
 
     def to_textual(self) -> Theme:
+        like = BUILTIN_THEMES["ansi-dark" if self.dark else "ansi-light"]
         colors = dict(self.colors)
         return Theme(
             name=self.name,
             dark=self.dark,
             ansi=self.ansi,
+            variables=dict(like.variables) if self.ansi else {},
             primary=colors.pop("primary"),
             **colors,  # type: ignore[arg-type]
         )
