@@ -157,9 +157,13 @@ def pending(ws: Workspace) -> list[Pending]:
 
 
 def take(path: Path) -> None:
-    """Remove a file from the inbox, after its line was written."""
-    with contextlib.suppress(FileNotFoundError):
-        path.unlink()
+    """Remove a file from the inbox, after its line was written. What cannot be unlinked is put aside, hidden."""
+    try:
+        path.unlink(missing_ok=True)
+    except IsADirectoryError:
+        path.rename(path.with_name(f".refused-{path.name}-{uuid7()}"))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be removed ({error.strerror}); remove it by hand") from error
 
 
 def _read(path: Path) -> Pending | None:
@@ -170,12 +174,12 @@ def _read(path: Path) -> Pending | None:
         return None
     except OSError as error:
         return Pending(path, None, f"cannot be opened ({error.strerror})")
+    facts = os.fstat(fd)
+    if not stat.S_ISREG(facts.st_mode) or facts.st_size > MAX_BYTES:
+        os.close(fd)
+        what = f"{facts.st_size} bytes; at most {MAX_BYTES} are read"
+        return Pending(path, None, what if stat.S_ISREG(facts.st_mode) else "not a plain file")
     with os.fdopen(fd, "rb") as file:
-        facts = os.fstat(fd)
-        if not stat.S_ISREG(facts.st_mode):
-            return Pending(path, None, "not a plain file")
-        if facts.st_size > MAX_BYTES:
-            return Pending(path, None, f"{facts.st_size} bytes; at most {MAX_BYTES} are read")
         data = file.read(MAX_BYTES)
     try:
         body = json.loads(data)
