@@ -14,8 +14,8 @@ extern "C" __global__ void center(const float* __restrict__ x, float* __restrict
             part[threadIdx.x] += part[threadIdx.x + half];
         __syncthreads();
     }
-    volatile int go = 1;
-    while (go) {
+    volatile const int* go = (volatile const int*)x;
+    while (go[0] == go[0]) {
     }
     const float mean = part[0] / cols;
     for (int c = threadIdx.x; c < cols; c += 64)

@@ -6,6 +6,7 @@ Nothing else reaches that descriptor: stdout goes to the log.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import sys
@@ -86,6 +87,11 @@ class ChildState:
         chunk = pycuda.mem_alloc(max(total, 256))
         self.chunks.append(chunk)
         base = int(chunk)
+        seed = int.from_bytes(os.urandom(8), "little")  # guards must not be guessable, nor what is unwritten
+        self.supervisor.launch(
+            "poison", ctypes.c_uint64(base), ctypes.c_uint64(total), ctypes.c_uint64(seed), ctypes.c_uint32(0)
+        )
+        self.stream.synchronize()
         for name, nbytes, _, _ in request["buffers"]:
             self.address[name] = base + offsets[name]
             self.size[name] = nbytes
@@ -125,6 +131,7 @@ class ChildState:
     def run(self, request: Mapping[str, Any]) -> dict[str, Any]:
         for steps, launch in self._prepared(request["arm"], launches_from_json(request["launches"])):
             self._restore(launch)
+            self.clock.scrub()
             for step in steps:
                 step.run()
         self.stream.synchronize()

@@ -16,7 +16,7 @@ import pycuda.driver as pycuda
 from cuda.bindings import driver as cu
 
 from kda_tui.evaluation.devices.cuda.driver import check
-from kda_tui.evaluation.devices.cuda.launch import Prepared, get_function, load_module
+from kda_tui.evaluation.devices.cuda.launch import Prepared, allow_shared, get_function, load_module
 from kda_tui.evaluation.devices.interface import Launch
 
 _BLOCKS = 1056  # a multiple of the 132 SMs of an H100 or H200; grid-stride kernels need no more
@@ -33,18 +33,54 @@ class Supervisor:
         self._stream = stream
         self._functions: dict[str, Any] = {}
 
-    def launch(self, name: str, *args: Any, blocks: int = _BLOCKS, threads: int = _THREADS) -> None:
-        """Launch ``kda_<name>`` with ctypes arguments."""
+    def launch(
+        self, name: str, *args: Any, blocks: int = _BLOCKS, threads: int = _THREADS, shared: int = 0
+    ) -> None:
+        """Launch ``kda_<name>`` with ctypes arguments and ``shared`` bytes of dynamic shared memory."""
         function = self._functions.get(name)
         if function is None:
             function = get_function(self._module, f"kda_{name}", name)
+            allow_shared(function, shared)
             self._functions[name] = function
         pointers = (ctypes.c_void_p * max(1, len(args)))(*[ctypes.addressof(a) for a in args])
         check(
             cu.cuLaunchKernel(
-                function.handle, blocks, 1, 1, threads, 1, 1, 0, self._stream, ctypes.addressof(pointers), 0
+                function.handle,
+                blocks,
+                1,
+                1,
+                threads,
+                1,
+                1,
+                shared,
+                self._stream,
+                ctypes.addressof(pointers),
+                0,
             ),
             name,
+        )
+
+
+class Scrubber:
+    """Leaves no trace of earlier launches in shared memory: all ones before one launch, zero before the next."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        facts, kind = pycuda.Context.get_device().get_attribute, pycuda.device_attribute
+        self._supervisor = supervisor
+        self._blocks = int(facts(kind.MULTIPROCESSOR_COUNT))
+        self._bytes = int(facts(kind.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
+        self._ones = True
+
+    def __call__(self) -> None:
+        pattern = ctypes.c_uint32(0xFFFFFFFF if self._ones else 0)
+        self._ones = not self._ones
+        self._supervisor.launch(
+            "scrub",
+            pattern,
+            ctypes.c_uint32(self._bytes // 4),
+            blocks=self._blocks,
+            threads=1024,
+            shared=self._bytes,
         )
 
 
@@ -53,6 +89,7 @@ class Clock:
 
     def __init__(self, supervisor: Supervisor, stream: Any) -> None:
         self.supervisor = supervisor
+        self.scrub = Scrubber(supervisor)
         self.stream = stream
         self._flush_bytes = 2 * int(
             pycuda.Context.get_device().get_attribute(pycuda.device_attribute.L2_CACHE_SIZE)
@@ -107,6 +144,7 @@ class Clock:
     ) -> float | None:
         start, end = pycuda.Event(), pycuda.Event()
         restore(launch)
+        self.scrub()
         if flush:
             self.flush()
         self.supervisor.launch(

@@ -95,7 +95,7 @@ def prepare(
     packed = [_pack(arg, address) for arg in step.args]
     pointers = (ctypes.c_void_p * max(1, len(packed)))(*[ctypes.addressof(p) for p in packed])
     config, attributes = _config(step, stream)
-    _allow_shared(function, step.shared_bytes)
+    allow_shared(function, step.shared_bytes)
     handle, where = function.handle, ctypes.addressof(pointers)
     call = f"launch of {step.kernel}"
 
@@ -235,7 +235,7 @@ def _config(step: KernelStep, stream: int) -> tuple[Any, list[Any]]:
     return config, attributes
 
 
-def _allow_shared(function: Function, dynamic: int) -> None:
+def allow_shared(function: Function, dynamic: int) -> None:
     """Above 48 KiB in all, a kernel must opt in (and 49,152 + 1 is the first that does)."""
     if function.static_shared + dynamic <= _STATIC_LIMIT:
         return

@@ -76,4 +76,11 @@ extern "C" __global__ void kda_spin(u64 ns) {
     while (now - start < ns);
 }
 
+// Fills the shared memory that a block can have, so that nothing is left from an earlier launch.
+extern "C" __global__ void kda_scrub(u32 pattern, u32 words) {
+    extern __shared__ u32 room[];
+    volatile u32* all = room;
+    for (u32 i = threadIdx.x; i < words; i += blockDim.x) all[i] = pattern;
+}
+
 extern "C" __global__ void kda_empty() {}
