@@ -268,7 +268,7 @@ def main() -> None:
     page = runtime.kda_map(files[1], start["page_bytes"])
     limit_self(start["parent"], start["user"])
     runtime.kda_start(start["threads"], start["flush_bytes"], page)
-    resource.setrlimit(resource.RLIMIT_NPROC, (start["processes"], start["processes"]))
+    resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))  # the threads are there; no process, no thread is added
     child = Child(runtime)
     operations = {
         "load": child.load,

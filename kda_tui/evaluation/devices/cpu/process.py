@@ -103,7 +103,6 @@ class ChildProcess:
             "page_bytes": _PAGE_BYTES,
             "parent": os.getpid(),
             "user": self._user,
-            "processes": self._threads if self._user is not None else _own_processes() + self._threads + 64,
         }
         self.limit_memory(0)
         try:
@@ -241,18 +240,6 @@ def program_file(path: Path) -> int:
 
 def _text(data: bytes) -> str:
     return data.split(b"\0", 1)[0].decode("utf-8", "replace")
-
-
-def _own_processes() -> int:
-    """Threads of all processes of this user: what RLIMIT_NPROC counts."""
-    count, user = 0, os.getuid()
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        with contextlib.suppress(OSError):
-            if entry.stat().st_uid == user:
-                count += sum(1 for _ in (entry / "task").iterdir())
-    return count
 
 
 def _kill_all_of(user: int) -> None:
