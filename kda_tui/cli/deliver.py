@@ -12,6 +12,7 @@ from kda_tui.cli.entry import NO
 from kda_tui.cli.output import print_json, say
 from kda_tui.record.paths import Workspace
 from kda_tui.record.records import Decision, to_line
+from kda_tui.text import UserError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 ANSWER_IS_NO = frozenset({"refused", "superseded"})
@@ -38,6 +39,8 @@ def deliver(ws: Workspace, decision: Decision, wait: float, as_json: bool) -> in
     """Send a decision, print what became of it, and return the exit code."""
     from kda_tui.record.inbox import send
 
+    if not ws.run_names():
+        raise UserError(f"{ws.root}: there is no run yet; start one with kda run {ws.root}")
     sent = send(ws, decision)
     answer = _await_answer(ws, sent, wait)
     if as_json:

@@ -11,7 +11,7 @@ import click
 
 from kda_tui.cli.entry import NO, Unavailable
 from kda_tui.cli.folders import demo_folder
-from kda_tui.cli.news import news, verdict
+from kda_tui.cli.news import news
 from kda_tui.cli.output import number, plain, print_json, say
 from kda_tui.cli.running import open_screen, require_terminal
 from kda_tui.cli.target import read
@@ -171,7 +171,7 @@ def _print_table(snap: Snapshot) -> None:
     grid.add_column("decision")
     for cand in snap.candidates.values():
         interval = f"{cand.lo:.2f} {cand.hi:.2f}" if cand.lo is not None and cand.hi is not None else "-"
-        words = verdict(cand).split(":")[0]
+        words = cand.speed if cand.validity == "passed" else cand.validity or cand.stage
         cells = (
             cand.id,
             " ".join(f"{name}={value}" for name, value in cand.defines.items()),
@@ -183,4 +183,4 @@ def _print_table(snap: Snapshot) -> None:
             cand.decision or "-",
         )
         grid.add_row(*(Text(cell) for cell in cells), style="bold" if cand.id == snap.incumbent.cand else "")
-    Console(width=None if sys.stdout.isatty() else 110).print(grid)
+    Console(width=None if sys.stdout.isatty() else 120).print(grid)

@@ -14,7 +14,7 @@ def news(before: Snapshot | None, after: Snapshot) -> list[str]:
     """Lines for everything that ``after`` has and ``before`` has not; all of it when ``before`` is None."""
     old = before or Snapshot(after.workspace, 0)
     lines: list[str] = []
-    for part in (_run, _plan, _candidates, _gates, _decisions):
+    for part in (_run, _plan, _phase, _candidates, _gates, _decisions):
         lines.extend(part(old, after))
     return lines
 
@@ -51,6 +51,9 @@ def gate_name(gate: Gate) -> str:
 def _run(old: Snapshot, new: Snapshot) -> Iterator[str]:
     if new.run is not None and (old.run is None or old.run.name != new.run.name):
         yield f"run {new.run.name} started by {new.run.agent or 'an agent'}"
+
+
+def _phase(old: Snapshot, new: Snapshot) -> Iterator[str]:
     if new.phase and new.phase != old.phase:
         yield f"phase {new.phase}" + (f": {new.phase_why}" if new.phase_why else "")
     if new.hold != old.hold:

@@ -55,6 +55,10 @@ def table(rows: Sequence[Sequence[object]], right: Iterable[int] = ()) -> str:
     return "\n".join(lines)
 
 
-def number(value: float | None, pattern: str = "{:.3g}", absent: str = "-") -> str:
-    """A number for a person; what was not measured is a dash, never 0."""
-    return absent if value is None or not math.isfinite(value) else pattern.format(value)
+def number(value: float | None, pattern: str = "") -> str:
+    """A number for a person, by default with three digits; what was not measured is a dash, never 0."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    if pattern:
+        return pattern.format(value)
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

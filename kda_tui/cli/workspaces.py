@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
-from kda_tui.cli.output import print_json, say
+from kda_tui.cli.output import print_json, say, table
 from kda_tui.cli.target import json_option
 from kda_tui.text import UserError
 
@@ -30,7 +31,7 @@ def new_command(
     template: str | None,
     folder: Path | None,
     kernel: Path | None,
-    device: str,
+    device: Literal["cpu", "cuda"] | None,
     list_them: bool,
     as_json: bool,
 ) -> int:
@@ -42,13 +43,14 @@ def new_command(
     from kda_tui.record.scaffold import new_from_kernel, new_from_template, templates
 
     if list_them:
-        names = list(templates())
-        print_json(names) if as_json else say("\n".join(names))
+        known = list(templates().values())
+        rows = [(info.name, ", ".join(info.devices), info.objective) for info in known]
+        print_json(known) if as_json else say(table(rows))
         return 0
     if kernel is not None:
         if folder is not None:
             raise UserError("kda new --from KERNEL.cu takes one folder, and no template")
-        root = new_from_kernel(kernel, Path(template or kernel.stem))
+        root = new_from_kernel(kernel, Path(template or kernel.stem), device or "cpu")
     elif template is None:
         raise UserError(f"name a template ({', '.join(templates())}), or give --from KERNEL.cu")
     else:

@@ -157,4 +157,4 @@ def test_a_signal_ends_a_watching_command(workspace: Path) -> None:
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=10)
-    assert (process.returncode, out, err) == (130, "", "kda: interrupted\n")
+    assert (process.returncode, out, err) == (130, "", "\nkda: interrupted\n")

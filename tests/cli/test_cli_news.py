@@ -71,13 +71,13 @@ def test_plans_gates_holds_and_decisions() -> None:
         decisions=(Decision("d1", "approve_plan", who="jw", target={"plan_rev": 1}, outcome="taken"),),
     )
     assert news(EMPTY, proposed) == [
-        "held: person",
         "plan r1 proposed, 1 items (docs/plans/r001.md)",
+        "held: person",
         "waits for a decision: plan r1",
     ]
     assert news(proposed, approved) == [
-        "the hold is lifted",
         "plan r1 in force, approved by jw",
+        "the hold is lifted",
         "jw: approve plan r1: taken",
     ]
 

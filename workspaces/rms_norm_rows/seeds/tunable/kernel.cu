@@ -7,7 +7,7 @@
 #include <cuda_bf16.h>
 
 #ifndef THREADS
-#define THREADS 256
+#define THREADS 128
 #endif
 #ifndef VEC
 #define VEC 1

@@ -6,7 +6,7 @@
 //   PASSES   3: maximum, sum, output; 2: maximum and sum together (online), output
 
 #ifndef THREADS
-#define THREADS 256
+#define THREADS 128
 #endif
 #ifndef VEC
 #define VEC 1
