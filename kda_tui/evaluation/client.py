@@ -34,9 +34,16 @@ def judge_environment(env: Mapping[str, str]) -> dict[str, str]:
 class JudgeProcess:
     """One judge; answers one request at a time. Start it with :meth:`start`."""
 
-    def __init__(self, process: asyncio.subprocess.Process, results: asyncio.StreamReader, log: Path) -> None:
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        results: asyncio.StreamReader,
+        pipe: asyncio.ReadTransport,
+        log: Path,
+    ) -> None:
         self._process = process
         self._results = results
+        self._pipe = pipe
         self._log = log
         self._asking = asyncio.Lock()
         self.pid = process.pid
@@ -69,10 +76,10 @@ class JudgeProcess:
         finally:
             os.close(writing)
         results = asyncio.StreamReader(limit=LINE_LIMIT)
-        await asyncio.get_running_loop().connect_read_pipe(
+        pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(results), os.fdopen(reading, "rb", buffering=0)
         )
-        return cls(process, results, log)
+        return cls(process, results, pipe, log)
 
     async def run(self, request: JudgeRequest, on_progress: Callable[[Progress], None]) -> Verdict:
         """Have one request judged. A judge that dies gives an infrastructure_error, never an exception."""
@@ -119,3 +126,9 @@ class JudgeProcess:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if self._process.returncode is None:
                 os.killpg(self.pgid, signal.SIGKILL)
+
+    async def close(self) -> None:
+        """Kill the judge, wait until it is gone, and let go of its pipes."""
+        self.kill()
+        await self._process.wait()
+        self._pipe.close()
