@@ -82,7 +82,9 @@ def _zeros(answer: Answer) -> None:
 def _mean(answer: Answer) -> None:
     for name in answer.outputs():
         values = answer.values(name)
-        answer.put(name, np.full(values.shape, values.mean()))
+        finite = values[np.isfinite(values)]  # what a mask leaves unwritten may hold anything
+        with np.errstate(over="ignore", invalid="ignore"):
+            answer.put(name, np.full(values.shape, finite.mean() if finite.size else 0.0))
 
 
 def _copy_input(answer: Answer) -> None:

@@ -35,7 +35,7 @@ def test_a_loose_contract_is_refused_and_says_why(bench: Workbench, tmp_path: Pa
     text = (
         (ws / "contract.toml")
         .read_text()
-        .replace("rel_l2 = 2e-6", "rel_l2 = 0.9")
+        .replace("rel_l2 = 2e-6", "rel_l2 = 0.4")
         .replace(", vs_baseline = 4.0", "")
     )
     (ws / "contract.toml").write_text(text)
