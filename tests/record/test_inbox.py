@@ -6,6 +6,7 @@ import json
 import os
 import stat
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -196,8 +197,8 @@ def test_who_decides(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=()), max_size=60), st.text(max_size=30))
-def test_any_text_arrives(tmp_path_factory: pytest.TempPathFactory, text: str, reason: str) -> None:
-    ws = Workspace(tmp_path_factory.mktemp("w"))
+def test_any_text_arrives(scratch: Path, text: str, reason: str) -> None:
+    ws = Workspace(Path(tempfile.mkdtemp(dir=scratch)))
     sent = send(ws, new_decision("note", text=text, reason=reason, who="Ada"))
     [waiting] = pending(ws)
     assert waiting.decision is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -76,9 +77,9 @@ def rows_of(ws: Workspace) -> list[dict[str, str]]:
 @settings(max_examples=40)
 @given(any_text, any_text, any_text)
 def test_any_text_in_candidate_decision_row_and_block_comes_back(
-    tmp_path_factory: pytest.TempPathFactory, a: str, b: str, c: str
+    scratch: Path, a: str, b: str, c: str
 ) -> None:
-    ws = Workspace(tmp_path_factory.mktemp("w"))
+    ws = Workspace(Path(tempfile.mkdtemp(dir=scratch)))
     with WorkspaceLock.acquire(ws) as lock, Recorder.create_run(ws, lock, PLAIN) as recorder:
         seq = recorder.event(
             "result",
