@@ -24,9 +24,9 @@ from kda_tui.text import UserError
 
 How = Literal["made here", "trusted", ""]
 
-# Folders whose Python files are no part of the task: written during runs, or not code of the workspace.
-_NOT_TASK = {"candidates", "seeds", "runs", "inbox", "profile", "outputs", "docs"}
+_WRITTEN = {"candidates", "runs", "inbox", "profile", "outputs"}  # folders of what runs write
 _CODE = (".py", ".pyc", ".so")
+_LINKED = (*_CODE, ".cu", ".cuh", ".h", ".toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,31 +48,28 @@ def code_files(ws: Workspace) -> list[Path]:
     part of what is trusted.
     """
     root = ws.root.resolve()
-    found = {path for path in files_below(root) if path.suffix in _CODE and _is_task(path.relative_to(root))}
+    found: set[Path] = set()
+    for path in _task(root):
+        if path.is_symlink() and (path.suffix in _LINKED or _holds_code(path)):
+            raise UserError(f"{path}: a link to code; copy what it leads to into the workspace")
+        if path.suffix in _CODE and path.is_file():
+            found.add(path)
     baseline = _baseline(ws).get("candidate")
     if isinstance(baseline, str):
         folder = (root / baseline).resolve()
         if not folder.is_relative_to(root):
             raise UserError(f"{ws.contract}: baseline.candidate is outside the workspace; copy it into it")
         found.update(files_below(folder))
-    for link in _links(root):
-        raise UserError(f"{link}: a link to code; copy what it leads to into the workspace")
     return sorted(found)
 
 
-def _is_task(path: Path) -> bool:
-    return path.parts[0] not in _NOT_TASK
-
-
-def _links(root: Path) -> Iterator[Path]:
-    """Links in the task's folders that lead to code."""
+def _task(root: Path) -> Iterator[Path]:
+    """Everything in the task's own folders, without what runs write, hidden names and caches."""
     for parent, folders, names in os.walk(root):
         if Path(parent) == root:
-            folders[:] = [name for name in folders if name not in _NOT_TASK]
+            folders[:] = [name for name in folders if name not in _WRITTEN]
         folders[:] = [name for name in folders if not name.startswith(".") and name != "__pycache__"]
-        for path in (Path(parent, name) for name in (*folders, *names)):
-            if path.is_symlink() and (path.suffix in (*_CODE, ".cu", ".cuh", ".toml") or _holds_code(path)):
-                yield path
+        yield from (Path(parent, name) for name in (*folders, *names))
 
 
 def _holds_code(folder: Path) -> bool:
