@@ -100,8 +100,8 @@ def test_what_runs_write_does_not_matter(ws: Workspace) -> None:
     for file in (
         "runs/r001/reference.py",
         "candidates/c1/kernel.cu",
-        "seeds/a/x.py",
-        "docs/a.py",
+        "seeds/a/kernel.cu",
+        "docs/plan.md",
         "notes.md",
     ):
         path = ws.root / file
