@@ -166,7 +166,11 @@ def _no_tensor() -> str:
 
 
 def _scalar(p: Parameter) -> str:
-    value = "1" if p.dtype == "bool" else "1e-6" if "eps" in p.name.lower() else "1.0"
+    value = "0.75"  # not 1: a kernel that only copies must not pass
+    if p.dtype == "bool":
+        value = "1"
+    elif "eps" in p.name.lower():
+        value = "1e-6"
     return f'[[scalar]]\nname = "{p.name}"\ndtype = "{p.dtype}"\nvalue = {value}  # what callers pass\n'
 
 
