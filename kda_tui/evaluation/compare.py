@@ -14,16 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kda_tui.evaluation.dtypes import Array, as_bits, decode, is_float
-from kda_tui.evaluation.oracle import Expected
+from kda_tui.evaluation.oracle import Expected, check_of
 from kda_tui.record.contract import Check, TensorSpec
 
 SLICE = 1 << 18  # elements per slice
 TILE = 4096  # elements of a tile when the contract names none
 TILE_FLOOR = 1e-3  # of the rms of all: a tile of tiny values is judged against that
-DEFAULT_CHECK = {
-    "float64": 1e-12, "float32": 1e-5, "float16": 2e-3, "bfloat16": 1e-2, "fp8_e4m3": 5e-2,
-    "fp8_e5m2": 1e-1, "fp4x2": 2e-1, "e8m0": 5e-1, "complex64": 1e-5, "complex128": 1e-12,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,55 +36,28 @@ class Comparison:
     reason: str = ""
 
 
-def effective_check(spec: TensorSpec) -> Check:
-    """The contract's check; without one, exact for integers and a tolerance of the format for floats."""
-    check = spec.check or Check()
-    if check.exact or not is_float(spec.dtype):
-        return check.model_copy(update={"exact": True})
-    if check.rel_l2 is None and check.max_abs_over_rms is None:
-        return check.model_copy(update={"rel_l2": DEFAULT_CHECK[spec.dtype]})
-    return check
-
-
 def compare(got: Array, expected: Expected, spec: TensorSpec) -> Comparison:
     """Judge ``got``, the elements of one output as stored bits, in its logical layout."""
+    check = check_of(spec)
     if expected.bits is not None:
-        return _compare_bits(got, expected, spec)
-    check = effective_check(spec)
-    if check.exact:
-        return _compare_integers(got, expected, spec)
-    with np.errstate(invalid="ignore", over="ignore"):
-        return _compare_norms(got, expected, spec, check)
-
-
-def _compare_bits(got: Array, expected: Expected, spec: TensorSpec) -> Comparison:
-    wrong = 0
-    assert expected.bits is not None
-    for have, want, keep in _slices(got, expected.bits, expected.valid):
-        bad = as_bits(have) != as_bits(want)
-        if spec.check is not None and spec.check.nan == "match" and is_float(spec.dtype):
-            bad &= ~(_is_nan(have, spec.dtype) & _is_nan(want, spec.dtype))
-        wrong += int(np.count_nonzero(bad if keep is None else bad & keep))
-    return _exact_result(wrong)
-
-
-def _compare_integers(got: Array, expected: Expected, spec: TensorSpec) -> Comparison:
-    wrong = 0
+        return _compare_bits(got, expected.bits, expected.valid, spec.dtype, check)
     assert expected.values is not None
-    for have, want, keep in _slices(got, expected.values, expected.valid):
-        bad = decode(have, spec.dtype) != want
+    with np.errstate(invalid="ignore", over="ignore"):
+        return _compare_norms(got, expected.values, expected.valid, spec, check)
+
+
+def _compare_bits(
+    got: Array, want: Array, valid: NDArray[np.bool_] | None, dtype: str, check: Check
+) -> Comparison:
+    wrong = 0
+    for have, wanted, keep in _slices(got, want, valid):
+        bad = as_bits(have) != as_bits(wanted)
+        if check.nan == "match" and is_float(dtype) and dtype != "fp4x2":
+            bad &= ~(np.isnan(decode(have, dtype)) & np.isnan(decode(wanted, dtype)))
         wrong += int(np.count_nonzero(bad if keep is None else bad & keep))
-    return _exact_result(wrong)
-
-
-def _exact_result(wrong: int) -> Comparison:
-    ok = wrong == 0
-    reason = "" if ok else f"{wrong} elements differ where every bit must agree"
-    return Comparison(ok, 0.0 if ok else math.inf, 0.0 if ok else math.inf, 0.0, 0, 0.0, wrong, reason)
-
-
-def _is_nan(bits: Array, dtype: str) -> NDArray[np.bool_]:
-    return np.isnan(decode(bits, dtype))
+    error = 0.0 if wrong == 0 else math.inf
+    reason = f"{wrong} elements differ where every bit must agree" if wrong else ""
+    return Comparison(wrong == 0, error, error, 0.0, 0, 0.0, wrong, reason)
 
 
 def _slices(
@@ -112,13 +81,13 @@ class _Sums:
     wrong_class: int = 0
 
 
-def _compare_norms(got: Array, expected: Expected, spec: TensorSpec, check: Check) -> Comparison:
-    assert expected.values is not None
-    tiles_got, per_tile = tiled(got, check, spec)
-    tiles_ref, logical_per_tile = tiled(expected.values, check, spec)
-    tiles_valid = None if expected.valid is None else tiled(expected.valid, check, spec)[0]
-    sums = _accumulate(tiles_got, tiles_ref, tiles_valid, per_tile, logical_per_tile, spec, check)
-    return _measure(sums, check)
+def _compare_norms(
+    got: Array, want: Array, valid: NDArray[np.bool_] | None, spec: TensorSpec, check: Check
+) -> Comparison:
+    have, per_tile = tiled(got, check, spec)
+    wanted, _ = tiled(want, check, spec)
+    keep = None if valid is None else tiled(valid, check, spec)[0]
+    return _measure(_accumulate(have, wanted, keep, per_tile, spec.dtype, check), check)
 
 
 def tile_axes(check: Check, spec: TensorSpec, ndim: int) -> tuple[int, ...]:
@@ -144,23 +113,16 @@ def tiled(array: Array, check: Check, spec: TensorSpec) -> tuple[Array, int]:
 
 
 def _accumulate(
-    got: Array,
-    ref: Array,
-    valid: NDArray[np.bool_] | None,
-    per_tile: int,
-    logical_per_tile: int,
-    spec: TensorSpec,
-    check: Check,
+    got: Array, ref: Array, valid: NDArray[np.bool_] | None, per_tile: int, dtype: str, check: Check
 ) -> _Sums:
-    tiles = -(-ref.size // logical_per_tile)
+    tiles = -(-ref.size // per_tile)
     sums = _Sums(np.zeros(tiles), np.zeros(tiles), np.zeros(tiles))
-    at_once = max(1, SLICE // logical_per_tile)
+    at_once = max(1, SLICE // per_tile)
     for first in range(0, tiles, at_once):
-        stop = min(first + at_once, tiles)
-        want = ref[first * logical_per_tile : stop * logical_per_tile]
-        have = decode(got[first * per_tile : stop * per_tile], spec.dtype)[: want.size]
-        keep = None if valid is None else valid[first * logical_per_tile : stop * logical_per_tile]
-        _accumulate_slice(sums, first, have, want, keep, logical_per_tile, check)
+        part = slice(first * per_tile, (first + at_once) * per_tile)
+        have = decode(got[part], dtype)
+        keep = None if valid is None else valid[part]
+        _accumulate_slice(sums, first, have, ref[part], keep, per_tile, check)
     return sums
 
 

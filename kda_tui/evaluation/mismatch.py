@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kda_tui.evaluation.compare import Comparison, effective_check
+from kda_tui.evaluation.compare import Comparison
 from kda_tui.evaluation.dtypes import Array, as_bits, decode, is_float
-from kda_tui.evaluation.oracle import Expected
+from kda_tui.evaluation.oracle import Expected, check_of
 from kda_tui.evaluation.verdict import Mismatch
 from kda_tui.record.contract import TensorSpec
 
@@ -41,7 +41,19 @@ def describe(
     evidence: Evidence | None = None,
 ) -> Mismatch:
     """The mismatch of one output that ``compare`` refused."""
-    evidence = evidence or Evidence()
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        return _describe(got, expected, spec, workload, seed, comparison, evidence or Evidence())
+
+
+def _describe(
+    got: Array,
+    expected: Expected,
+    spec: TensorSpec,
+    workload: str,
+    seed: str,
+    comparison: Comparison,
+    evidence: Evidence,
+) -> Mismatch:
     have = decode(got, spec.dtype)
     want = expected.values if expected.values is not None else decode(_bits(expected), spec.dtype)
     wrong = _wrong_elements(got, have, want, expected, spec)
@@ -74,7 +86,7 @@ def _wrong_elements(
     """Elements that a person would call wrong; at least the worst one."""
     if expected.bits is not None and spec.dtype != "fp4x2":
         wrong = as_bits(got) != as_bits(expected.bits)
-    elif effective_check(spec).exact:
+    elif check_of(spec).exact:
         wrong = have != want
     else:
         wrong = _beyond_tolerance(have, want, spec)
@@ -85,23 +97,20 @@ def _wrong_elements(
 
 
 def _beyond_tolerance(have: Array, want: Array, spec: TensorSpec) -> NDArray[np.bool_]:
-    check = effective_check(spec)
+    check = check_of(spec)
     finite = np.isfinite(have) & np.isfinite(want)
     agree = (np.isnan(have) & np.isnan(want)) | (have == want)
     rms = math.sqrt(float(np.mean(np.abs(want[np.isfinite(want)]) ** 2))) if np.isfinite(want).any() else 0.0
-    tolerance = check.rel_l2 if check.rel_l2 is not None else check.max_abs_over_rms or 0.0
-    with np.errstate(invalid="ignore"):
-        far = np.abs(have - want) > tolerance * (np.abs(want) + rms)
+    tolerance = check.rel_l2 or 0.0
+    far = np.abs(have - want) > tolerance * (np.abs(want) + rms)
     wrong: NDArray[np.bool_] = np.where(finite, far, ~agree)
     if not wrong.any() and wrong.size:
-        with np.errstate(invalid="ignore"):
-            wrong.reshape(-1)[int(np.argmax(np.where(finite, np.abs(have - want), 0.0)))] = True
+        wrong.reshape(-1)[int(np.argmax(np.where(finite, np.abs(have - want), 0.0)))] = True
     return wrong
 
 
 def _worst_index(have: Array, want: Array, wrong: NDArray[np.bool_]) -> tuple[int, ...]:
-    with np.errstate(invalid="ignore"):
-        size = np.abs(have - want)
+    size = np.abs(have - want)
     size = np.where(wrong, np.where(np.isfinite(size), size, np.inf), -1.0)
     return tuple(int(i) for i in np.unravel_index(int(np.argmax(size)), size.shape))
 
@@ -140,7 +149,9 @@ def _guess(
     got: Array, have: Array, want: Array, wrong: NDArray[np.bool_], spec: TensorSpec, evidence: Evidence
 ) -> str:
     """The first pattern that explains what is wrong; empty when none does."""
-    untouched = None if evidence.poison is None else as_bits(got) == as_bits(evidence.poison)
+    untouched = None
+    if evidence.poison is not None and got.shape == wrong.shape:
+        untouched = as_bits(got) == as_bits(evidence.poison)
     if untouched is not None and untouched.all():
         return "nothing was written: every element is as it was before the launch"
     if is_float(spec.dtype) and have.shape == wrong.shape and np.isnan(have[wrong]).all():
@@ -175,8 +186,7 @@ def _geometry(have: Array, want: Array, wrong: NDArray[np.bool_]) -> str:
 
 
 def _fits(have: Array, pattern: Array, share: float = MOST) -> bool:
-    with np.errstate(invalid="ignore", over="ignore"):
-        near = np.abs(have - pattern) <= 2e-2 * np.abs(pattern) + 1e-12
+    near = np.abs(have - pattern) <= 2e-2 * np.abs(pattern) + 1e-12
     return _share(near) >= share and bool(np.any(pattern))
 
 

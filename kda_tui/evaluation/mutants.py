@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from kda_tui.evaluation.compare import TILE, effective_check, tile_axes
+from kda_tui.evaluation.compare import TILE, tile_axes
 from kda_tui.evaluation.devices.interface import (
     BufferRef,
     BufferSpec,
@@ -25,7 +25,7 @@ from kda_tui.evaluation.devices.interface import (
 from kda_tui.evaluation.dtypes import Array, decode, encode, is_float
 from kda_tui.evaluation.faults import CANDIDATE
 from kda_tui.evaluation.layout import TensorLayout, layouts
-from kda_tui.evaluation.oracle import OUTPUT_ROLES
+from kda_tui.evaluation.oracle import OUTPUT_ROLES, check_of
 from kda_tui.evaluation.verdict import CompileReport
 from kda_tui.record.contract import Contract, TensorSpec
 from kda_tui.record.launch_plan import LaunchPlan
@@ -125,7 +125,7 @@ def _flip_largest(answer: Answer) -> None:
     for name in answer.outputs():
         spec, elements = answer.specs[name], answer.elements(name)
         values = answer.values(name)
-        axes = tile_axes(effective_check(spec), spec, elements.ndim)
+        axes = tile_axes(check_of(spec), spec, elements.ndim)
         if axes:
             tile = tuple(slice(None) if a in axes else slice(-1, None) for a in range(elements.ndim))
             start = np.zeros(values.shape, np.bool_)

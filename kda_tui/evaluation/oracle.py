@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from kda_tui.evaluation.dtypes import Array, encode, is_float
 from kda_tui.evaluation.inputs import CaseKey, GeneratorFunction, InputSet, logical_shape, make_inputs
 from kda_tui.evaluation.layout import TensorLayout, scalar_values
-from kda_tui.record.contract import Contract, TensorSpec, WorkloadSpec
+from kda_tui.record.contract import Check, Contract, TensorSpec, WorkloadSpec
 from kda_tui.text import UserError
 
 OUTPUT_ROLES = ("out", "inout", "state")
@@ -54,11 +54,11 @@ class Reference:
         module = importlib.util.module_from_spec(spec)
         try:
             spec.loader.exec_module(module)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise OracleError(self._explain("cannot be loaded", error)) from error
         return module
 
-    def _explain(self, what: str, error: Exception) -> str:
+    def _explain(self, what: str, error: BaseException) -> str:
         lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(self.path)]
         if isinstance(error, SyntaxError) and error.filename == str(self.path):
             lines = [error.lineno]
@@ -78,13 +78,13 @@ class Reference:
             raise OracleError(f"{self.path.name}: cost.facts = true needs a function facts(inputs) -> dict")
         try:
             return {str(k): int(v) for k, v in function(inputs).items()}
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise OracleError(self._explain("facts() failed", error)) from error
 
     def __call__(self, inputs: Mapping[str, Array], scalars: Mapping[str, Any]) -> Any:
         try:
             return self._module.reference(inputs, scalars)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise OracleError(self._explain("reference() failed", error)) from error
 
 
@@ -114,6 +114,11 @@ class Case:
     def nbytes(self) -> int:
         outputs = sum(e.nbytes for call in self.expected.values() for e in call.values())
         return self.inputs.nbytes + outputs
+
+
+def check_of(spec: TensorSpec) -> Check:
+    """How an output is judged; a contract that was checked says so for each."""
+    return spec.check or Check(exact=True)
 
 
 def judged_calls(steps: int) -> tuple[int, ...]:
@@ -193,13 +198,12 @@ class Oracle:
         if values.dtype.kind not in "fiubc":
             raise OracleError(f"{where} has type {values.dtype}, which is not a number")
         valid = self._valid(spec, outputs, shape, where)
-        check = spec.check
-        forbids_nan = check is None or check.nan == "forbid"
-        if forbids_nan and is_float(spec.dtype):
+        check = check_of(spec)
+        if check.nan == "forbid" and is_float(spec.dtype):
             judged = values if valid is None else values[valid]
             if np.isnan(judged).any():
                 raise NotANumber(f"{where} is NaN somewhere: set check.nan = 'match' if that is meant")
-        if check is not None and check.exact:
+        if check.exact:
             return Expected(layout, None, encode(values, spec.dtype), _of_storage(valid, spec.dtype))
         kind = np.complex128 if values.dtype.kind == "c" else np.float64
         return Expected(layout, values.astype(kind), None, valid)

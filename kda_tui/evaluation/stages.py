@@ -57,6 +57,7 @@ class Stages:
     seconds: dict[str, float] = field(default_factory=dict)
     _began: float = 0.0
     _told: float = 0.0
+    _done: float = 0.0
 
     def enter(self, stage: str) -> None:
         self.leave()
@@ -80,4 +81,5 @@ class Stages:
         total = sum(_SHARES[name] for name in names)
         before = sum(_SHARES[name] for name in names[: names.index(self.reached)])
         done = (before + _SHARES[self.reached] * min(1.0, max(0.0, fraction))) / total
-        self.report(Progress(self.reached, done, workload))
+        self._done = max(self._done, done)  # a child that is measured again does not turn the clock back
+        self.report(Progress(self.reached, self._done, workload))
