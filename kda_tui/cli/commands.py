@@ -38,8 +38,8 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
         "list": Entry("looking", "The workspaces under a folder."),
         "watch": Entry("looking", "What happens in a workspace, as plain lines."),
         "verify": Entry("trusting", "Is the record as it was written?"),
-        "profile": Entry("reading", "Read a profile of Nsight Compute, without a GPU."),
-        "skills": Entry("reading", "Skills: list, search, show."),
+        "profile": Entry("reading", "Profile a candidate with Nsight Compute, or read a profile."),
+        "skills": Entry("skills", "Skills: list, search, show, pin."),
     },
     "Decide": {
         "approve": Entry("deciding", "Approve what waits: the plan, a promotion, the end."),

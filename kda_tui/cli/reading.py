@@ -1,30 +1,53 @@
-"""What can be read anywhere: profiles of Nsight Compute, and skills."""
+"""Profiles of Nsight Compute: collect one of a candidate, or read any file anywhere."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import click
 
-from kda_tui.cli.entry import NO
-from kda_tui.cli.folders import skill_folders
-from kda_tui.cli.output import print_json, say, table
-from kda_tui.cli.target import json_option
+from kda_tui.cli.entry import NO, Unavailable
+from kda_tui.cli.folders import cache_folder
+from kda_tui.cli.output import print_json, say
+from kda_tui.cli.target import find_candidate, find_workspace, json_option, read, workspace_option
+from kda_tui.record.paths import Workspace
 from kda_tui.text import UserError
 
 
 @click.command("profile")
+@click.argument("candidate", required=False)
 @click.option(
     "--read",
     "file",
     type=click.Path(path_type=Path),
-    required=True,
-    help="A .ncu-rep, or a CSV or text export.",
+    help="Read this file instead: a .ncu-rep, or a CSV or text export. Needs no GPU.",
 )
+@click.option("-w", "--workload", help="Default: the one with the most time above its floor, by weight.")
 @click.option("--lines", type=click.IntRange(min=1), default=8, show_default=True, help="Hot lines a kernel.")
+@workspace_option
 @json_option
-def profile_command(file: Path, lines: int, as_json: bool) -> int:
-    """Read a profile of Nsight Compute: header, diagnosis and hot lines of every kernel. Needs no GPU."""
+def profile_command(
+    candidate: str | None,
+    file: Path | None,
+    workload: str | None,
+    lines: int,
+    workspace: Path | None,
+    as_json: bool,
+) -> int:
+    """Profile CANDIDATE with Nsight Compute, or read a profile: header, diagnosis and hot lines of every kernel.
+
+    The report and its digest go to profile/<candidate>/ of the workspace. While a worker runs, it does
+    the profiling (key I on the screen). Exit code 1 if nothing could be profiled.
+    """
+    if (candidate is None) == (file is None):
+        raise UserError("name a candidate to profile, or a file to read with --read FILE")
+    if file is not None:
+        return _read(file, lines, as_json)
+    return _collect(find_workspace(workspace), candidate or "", workload or "", as_json)
+
+
+def _read(file: Path, lines: int, as_json: bool) -> int:
     from kda_tui.profiling.digest import json_digest, text_digest
     from kda_tui.profiling.read import read_profile
 
@@ -36,61 +59,32 @@ def profile_command(file: Path, lines: int, as_json: bool) -> int:
     return 0
 
 
-@click.group("skills")
-def skills_command() -> None:
-    """Skills that agents and people may use: list them, search them, check them."""
+def _collect(ws: Workspace, word: str, workload: str, as_json: bool) -> int:
+    from kda_tui.config import load_config
+    from kda_tui.profiling.collect import collect, dump
+    from kda_tui.record.lock import WorkspaceLock
+    from kda_tui.worker.profiler import wanted
 
-
-@skills_command.command("list")
-@json_option
-def list_skills_command(as_json: bool) -> int:
-    """Every skill found, with its hash. Exit code 1 if one is malformed."""
-    from kda_tui.skills.pins import tree_sha256
-    from kda_tui.skills.skill import find_skills
-
-    found = find_skills(skill_folders())
-    if as_json:
-        print_json([{"skill": skill, "sha256": tree_sha256(skill.path)} for skill in found])
-    else:
-        say(
-            table(
-                [(s.name, tree_sha256(s.path)[:12], f"{len(s.pages())} pages", s.description) for s in found]
-            )
+    snap = read(ws)
+    if snap.liveness == "alive":
+        raise Unavailable(f"a worker runs in {ws.root}: order the profile there (key I), or kda end it first")
+    c = snap.candidates[find_candidate(snap, word)]
+    if snap.contract is None:
+        raise UserError(snap.contract_error or f"{ws.contract}: cannot be read")
+    if snap.contract.task.device != "cuda":
+        raise Unavailable(
+            f"{ws.contract}: the device is {snap.contract.task.device}; ncu profiles NVIDIA GPUs only"
         )
-        for skill in found:
-            for problem in skill.problems:
-                say(f"{skill.path}: {problem}")
-    return NO if any(skill.problems for skill in found) else 0
-
-
-@skills_command.command("search")
-@click.argument("words", nargs=-1, required=True)
-@click.option(
-    "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many hits."
-)
-@json_option
-def search_skills_command(words: tuple[str, ...], limit: int, as_json: bool) -> int:
-    """Search the pages of all skills for WORDS. Exit code 1 if nothing is found."""
-    from kda_tui.skills.search import SkillIndex
-    from kda_tui.skills.skill import find_skills
-
-    hits = SkillIndex(find_skills(skill_folders())).search(" ".join(words), limit)
+    known = [w.id for w in snap.contract.workloads]
+    if workload and workload not in known:
+        raise UserError(f"there is no workload {workload}; there are {', '.join(known)}")
+    with WorkspaceLock.acquire(ws, role="profile"):
+        order = wanted(ws, snap, c, cache_folder(), load_config(ws.root).profile, workload)
+        found = asyncio.run(collect(order))
+        order.target.mkdir(parents=True, exist_ok=True)
+        (order.target / "summary.json").write_bytes(dump(found.summary or {}))
     if as_json:
-        print_json(hits)
+        print_json(found.summary or {})
     else:
-        for hit in hits:
-            say(f"{hit.section.path}:{hit.section.line}: {hit.section.heading}\n    {hit.snippet}")
-    return 0 if hits else NO
-
-
-@skills_command.command("show")
-@click.argument("name")
-def show_skill_command(name: str) -> int:
-    """Print the first page of the skill NAME."""
-    from kda_tui.skills.skill import find_skills
-
-    found = {skill.name: skill for skill in find_skills(skill_folders())}
-    if name not in found:
-        raise UserError(f"there is no skill {name}; there are {', '.join(found) or 'none'}")
-    say(found[name].body)
-    return 0
+        say(found.text.rstrip())
+    return 0 if found.state == "ok" else NO

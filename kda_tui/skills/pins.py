@@ -8,7 +8,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,6 +78,25 @@ def check(skill: Skill, pins: Mapping[str, Pin]) -> PinState:
     if pin is None:
         return PinState(skill.name, "unpinned", found)
     return PinState(skill.name, "ok" if found == pin.sha256 else "differs", found, pin)
+
+
+def missing(skills: Iterable[Skill], pins: Mapping[str, Pin]) -> list[PinState]:
+    """Pins whose skill is not on disk."""
+    there = {skill.name for skill in skills}
+    return [PinState(name, "missing", "", pin) for name, pin in pins.items() if name not in there]
+
+
+def difference(skill: Skill, pin: Pin) -> list[str]:
+    """File by file, how a skill on disk differs from its pinned source; fetches the source when it is known."""
+    if tree_sha256(skill.path) == pin.sha256:
+        return []
+    if not pin.source or not pin.commit:
+        return [
+            f"~ sha256 {tree_sha256(skill.path)}, pinned {pin.sha256} (no source in the pin: which files is not known)"
+        ]
+    with tempfile.TemporaryDirectory(prefix="kda-skill-") as scratch:
+        pinned, _ = add(pin.source, pin.commit, Path(scratch))
+        return differences(file_hashes(pinned.path), file_hashes(skill.path))
 
 
 def usable(skill: Skill, pins: Mapping[str, Pin]) -> Skill:

@@ -98,7 +98,7 @@ class WorkerDesk:
     async def profile(self, cand: str, workload: str | None = None) -> str:
         if cand not in self._clerk.snap.candidates:
             return f"there is no candidate {cand}"
-        return (await self._dispatcher.ask(Job("profile", cand))).why
+        return (await self._dispatcher.ask(Job("profile", cand, workload=workload or ""))).why
 
     async def autotune(self, cand: str, max_candidates: int) -> str:
         """Search the [tune] table of a candidate; returns what came of it, in words."""

@@ -9,10 +9,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from kda_tui.config import load_config
 from kda_tui.evaluation.client import JudgeRequest
 from kda_tui.evaluation.verdict import Progress, Verdict
+from kda_tui.profiling.collect import Collected, Wanted, collect, dump
+from kda_tui.record.artifacts import sha256_file
+from kda_tui.record.ledger import DiskFull
 from kda_tui.record.records import Candidate
-from kda_tui.worker import results
+from kda_tui.worker import profiler, results
 from kda_tui.worker.book import STOPPED
 from kda_tui.worker.changed import Signal
 from kda_tui.worker.clerk import Clerk
@@ -67,6 +71,7 @@ class Dispatcher:
     failures: tuple[int, str] = (0, "")  # candidates parked in a row, and why the last one
     _stop: str = ""  # why the running claim is being killed
     _judge: Judge | None = None
+    _profiling: asyncio.Future[Collected] | None = None
     _closing: bool = False
     _asked: dict[Job, list[asyncio.Future[Done]]] = field(default_factory=dict)
 
@@ -100,8 +105,11 @@ class Dispatcher:
             if job is None:
                 await self.changed.wait(PAUSE_S)
                 continue
-            await self._do(job)
-            await asyncio.sleep(0)
+            try:
+                await self._do(job)
+                await asyncio.sleep(0)
+            except DiskFull:  # nothing was committed: the job is still there when there is room
+                await asyncio.sleep(PAUSE_S)
 
     def close(self) -> None:
         """No further job; the running claim is stopped and counts as not done."""
@@ -115,6 +123,8 @@ class Dispatcher:
             self._stop = why
             if self._judge is not None:
                 self._judge.kill()
+            if self._profiling is not None:
+                self._profiling.cancel()
 
     def look_for_stops(self) -> None:
         """After decisions were taken: does one of them stop the running claim?"""
@@ -148,7 +158,7 @@ class Dispatcher:
             self._answer(job, Done("ok", c.eval, c.reason))
             return
         if job.op == "profile":
-            self._answer(job, self._no_profile(job))
+            self._answer(job, await self._profile(job, c))
             return
         await self._judge_it(job, c)
 
@@ -181,7 +191,9 @@ class Dispatcher:
         return claim
 
     def _end_claim(self, claim: str, outcome: str, candidate: Candidate | None = None, **fields: Any) -> None:
-        opened = self.clerk.book.claims[claim]
+        opened = self.clerk.book.open_claims.get(claim)
+        if opened is None:
+            return  # written before the disk was full
         rows = fields.pop("rows", ())
         kept = {k: opened[k] for k in ("cand", "op", "attempt", "opponent", "for") if opened.get(k)}
         self.clerk.event(
@@ -215,11 +227,22 @@ class Dispatcher:
         if self._stop:
             self._judge = None
             judge.kill()
-            self._cancelled(job, claim)
+            await self._when_there_is_room(lambda: self._cancelled(job, claim))
         elif verdict.validity == "infrastructure_error":
-            self._infrastructure(job, claim, verdict)
+            await self._when_there_is_room(lambda: self._infrastructure(job, claim, verdict))
         else:
-            self._finished(job, claim, verdict)
+            await self._when_there_is_room(lambda: self._finished(job, claim, verdict))
+
+    async def _when_there_is_room(self, write: Callable[[], None]) -> None:
+        """A verdict is not lost to a full disk; ``write`` may be called again."""
+        while True:
+            try:
+                write()
+                return
+            except DiskFull:
+                if self._closing:
+                    raise
+                await asyncio.sleep(PAUSE_S)
 
     def _finished(self, job: Job, claim: str, verdict: Verdict) -> None:
         self.failures = (0, "")
@@ -238,7 +261,7 @@ class Dispatcher:
 
     def _cancelled(self, job: Job, claim: str) -> None:
         """No verdict, the attempt is not charged, samples stay but count for nothing (R7)."""
-        why = self._stop
+        why = self._stop or "stopped"
         c = self.clerk.snap.candidates[job.cand]
         self._end_claim(
             claim,
@@ -265,12 +288,43 @@ class Dispatcher:
         self._end_claim(claim, "infrastructure_error", parked, rows=verdict.rows, **fields)
         self._answer(job, Done("infrastructure_error", claim, verdict.reason, verdict))
 
-    def _no_profile(self, job: Job) -> Done:
-        device = self.clerk.snap.contract.task.device if self.clerk.snap.contract else "this"
-        why = f"nothing was profiled: ncu needs an NVIDIA GPU, and the device is {device}"
+    async def _profile(self, job: Job, c: Candidate) -> Done:
+        """Run ncu on the candidate; that it could not be profiled is an answer too, with its reason."""
+        contract = self.clerk.snap.contract
         claim = self._claim(job, None)
-        self._end_claim(claim, "ok", reason=why, gates={"profile": "not_evaluated"})
-        return Done("ok", claim, why)
+        if contract is None or contract.task.device != "cuda":
+            device = contract.task.device if contract else "unknown"
+            why = f"nothing was profiled: ncu needs an NVIDIA GPU, and the device is {device}"
+            self._end_claim(claim, "ok", reason=why, gates={"profile": "not_evaluated"})
+            return Done("ok", claim, why)
+        settings = load_config(self.clerk.ws.root).profile
+        order = profiler.wanted(self.clerk.ws, self.clerk.snap, c, self.cache_dir, settings, job.workload)
+        self._profiling = asyncio.ensure_future(collect(order))
+        try:
+            found = await self._profiling
+        except asyncio.CancelledError:
+            if not self._stop:
+                raise
+            self._end_claim(claim, "cancelled", reason=self._stop)
+            return Done("cancelled", claim, self._stop)
+        finally:
+            self._profiling = None
+        files = self._keep_profile(order, found)
+        gate = "passed" if found.state == "ok" else "not_evaluated"
+        reason = f"{order.workload}: {found.state}" if found.state == "ok" else found.text
+        self._end_claim(
+            claim, "ok", reason=reason, gates={"profile": gate}, workload=order.workload, files=files
+        )
+        return Done("ok", claim, found.text)
+
+    def _keep_profile(self, order: Wanted, found: Collected) -> dict[str, str]:
+        """Write summary.json; returns the hashes of what the result brings, by path."""
+        summary = order.target / "summary.json"
+        order.target.mkdir(parents=True, exist_ok=True)
+        files = {summary: self.clerk.recorder.artifact(summary, dump(found.summary or {}))}
+        if found.report is not None:
+            files[found.report] = sha256_file(found.report)
+        return {path.relative_to(self.clerk.ws.root).as_posix(): sha for path, sha in files.items()}
 
     def _promote(self, job: Job) -> None:
         """R8 once more at the last moment: the incumbent may have changed since the approval."""
@@ -284,7 +338,7 @@ class Dispatcher:
                     job.cand, decision="requested", reason="the incumbent changed after the approval"
                 )
             return
-        claim = self._claim(job, None)
+        claim = self.running or self._claim(job, None)  # the same, if the disk was full on the way
         self.clerk.promote(job.cand, job.order, job.eval)
         self._end_claim(claim, "ok")
         self.clerk.checkpoint()

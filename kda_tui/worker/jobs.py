@@ -24,6 +24,7 @@ class Job:
     level: str = "time"
     order: str = ""
     eval: str = ""
+    workload: str = ""  # of a profile; "" = the one with most to gain
 
     @property
     def key(self) -> tuple[str, str]:
