@@ -146,7 +146,7 @@ class KdaApp(BaseApp, inherit_bindings=False):
         """The first snapshot of a workspace is on the screen."""
         line = visits.since_left(snapshot, self.now())
         if self.complaints:
-            line = self.complaints[0] + (
+            line = _short(self.complaints[0]) + (
                 f" (and {len(self.complaints) - 1} more, ?)" if len(self.complaints) > 1 else ""
             )
         if line:
@@ -288,7 +288,9 @@ class KdaApp(BaseApp, inherit_bindings=False):
             self.use_theme(name)
             self.refresh_css()
             self.screen.refresh(layout=True)
-            self.say(self.complaints[-1] if len(self.complaints) > before else f"theme {name} loaded again")
+            self.say(
+                _short(self.complaints[-1]) if len(self.complaints) > before else f"theme {name} loaded again"
+            )
         self._stamp = stamp
 
 
@@ -300,6 +302,13 @@ def _theme_stamp() -> tuple[tuple[str, int], ...]:
         except OSError:
             continue
     return tuple(out)
+
+
+def _short(complaint: str) -> str:
+    """A complaint for one row: files by name, without their folders."""
+    for folder in theme_folders():
+        complaint = complaint.replace(f"{folder}/", "")
+    return complaint
 
 
 def run_app(

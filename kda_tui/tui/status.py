@@ -133,7 +133,7 @@ def tabs_line(focused: int, snapshot: Snapshot | None, cells: int) -> Line:
 
 def waits_line(snapshot: Snapshot, now: float, cells: int) -> Line:
     """What waits for a person, oldest first, with its age; else what went wrong; else empty."""
-    gates = snapshot.gates
+    gates = snapshot.gates if snapshot.phase != "ended" else ()
     if gates:
         listed = []
         for gate in gates:

@@ -112,7 +112,7 @@ def of_snapshot(snapshot: Snapshot) -> RunSummary:
         snapshot.hold,
         snapshot.liveness,
         snapshot.foreign,
-        snapshot.gates,
+        snapshot.gates if snapshot.phase != "ended" else (),
         best.ratio if best is not None else None,
         best.floor_share if best is not None else None,
         max(shares, default=None),

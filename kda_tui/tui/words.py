@@ -220,7 +220,7 @@ def decision(cand: Candidate, snapshot: Snapshot, now: float, long: bool = False
     """What people decided about a candidate; a decision on its way is *sent*."""
     sent = next((d for d in reversed(snapshot.pending) if d.target.get("cand") == cand.id), None)
     if sent is not None:
-        return span(f"SENT {sent.kind.split('_')[0]}", "warn")
+        return span(f"SENT {sent.kind.split('_')[0]}" if long else "SENT", "warn")
     if not cand.decision:
         return ("-", "dim")
     style = DECISION_STYLE.get(cand.decision, "")

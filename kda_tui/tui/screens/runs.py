@@ -76,8 +76,8 @@ class RunsPane(Pane):
 
     def _line(self, *cells: str) -> str:
         waits, name, run, phase, best, floor, budget, last, worker = cells
-        room = max(10, self.size.width - 72)
-        left = f"  {fit(waits, 12)} {fit(name, room)} {fit(run, 5)} {fit(phase, 16)}"
+        room = max(10, self.size.width - 64)
+        left = f"  {fit(waits, 9)} {fit(name, room)} {fit(run, 4)} {fit(phase, 13)}"
         return f"{left} {fit(best, 5, True)} {fit(floor, 5, True)} {fit(budget, 6, True)} {fit(last, 4, True)}  {fit(worker, 7)}"
 
     def _waits(self, s: RunSummary) -> str:
