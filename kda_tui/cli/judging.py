@@ -16,7 +16,14 @@ import click
 from kda_tui.cli.entry import NO, Unavailable
 from kda_tui.cli.folders import cache_folder
 from kda_tui.cli.output import print_json, say
-from kda_tui.cli.target import find_candidate, find_workspace, json_option, read, workspace_option
+from kda_tui.cli.target import (
+    candidate_folder,
+    find_workspace,
+    json_option,
+    read,
+    require_trust,
+    workspace_option,
+)
 from kda_tui.record.paths import Workspace
 from kda_tui.record.snapshot import Snapshot
 from kda_tui.text import UserError
@@ -91,7 +98,7 @@ def _request(
 ) -> JudgeRequest:
     from kda_tui.evaluation.client import JudgeRequest
 
-    _require_trust(ws)
+    require_trust(ws)
     contract = snap.contract
     if contract is None:
         raise UserError(snap.contract_error or f"{ws.contract}: there is no contract")
@@ -99,7 +106,7 @@ def _request(
     for name in workloads:
         if name not in known:
             raise UserError(f"there is no workload {name}; the contract has {', '.join(known)}")
-    name, folder = _candidate(ws, snap, what)
+    name, folder = candidate_folder(ws, snap, what)
     incumbent = snap.incumbent.cand
     return JudgeRequest(
         op=op,
@@ -116,22 +123,6 @@ def _request(
         seeds=tuple(secrets.token_hex(8) for _ in range(contract.correctness.seeds)),
         options={"workloads": list(workloads)} if workloads else {},
     )
-
-
-def _require_trust(ws: Workspace) -> None:
-    from kda_tui.record.trust import state
-
-    if not (found := state(ws)).trusted:
-        raise UserError(f"{ws.root}: its Python code may not run here: {found.words}")
-
-
-def _candidate(ws: Workspace, snap: Snapshot, what: str) -> tuple[str, Path]:
-    """A candidate of the workspace by its id, or any folder that holds a launch plan."""
-    for folder in (ws.root / what, Path(what).expanduser()):
-        if (folder / "launch.toml").is_file():
-            return folder.name, folder.resolve()
-    cand = find_candidate(snap, what)
-    return cand, ws.candidate(cand)
 
 
 def _judge(request: JudgeRequest, quiet: bool) -> Verdict:

@@ -10,8 +10,16 @@ import click
 from kda_tui.cli.entry import NO, Unavailable
 from kda_tui.cli.folders import cache_folder
 from kda_tui.cli.output import print_json, say
-from kda_tui.cli.target import find_candidate, find_workspace, json_option, read, workspace_option
+from kda_tui.cli.target import (
+    candidate_folder,
+    find_workspace,
+    json_option,
+    read,
+    require_trust,
+    workspace_option,
+)
 from kda_tui.record.paths import Workspace
+from kda_tui.record.records import Candidate
 from kda_tui.text import UserError
 
 
@@ -35,7 +43,7 @@ def profile_command(
     workspace: Path | None,
     as_json: bool,
 ) -> int:
-    """Profile CANDIDATE with Nsight Compute, or read a profile: header, diagnosis and hot lines of every kernel.
+    """Profile CANDIDATE (or a folder with kernel.cu and launch.toml) with Nsight Compute, or read a profile: header, diagnosis and hot lines of every kernel.
 
     The report and its digest go to profile/<candidate>/ of the workspace. While a worker runs, it does
     the profiling (key I on the screen). Exit code 1 if nothing could be profiled.
@@ -68,7 +76,9 @@ def _collect(ws: Workspace, word: str, workload: str, as_json: bool) -> int:
     snap = read(ws)
     if snap.liveness == "alive":
         raise Unavailable(f"a worker runs in {ws.root}: order the profile there (key I), or kda end it first")
-    c = snap.candidates[find_candidate(snap, word)]
+    require_trust(ws)
+    cand, folder = candidate_folder(ws, snap, word)
+    c = snap.candidates.get(cand) or Candidate(id=cand)
     if snap.contract is None:
         raise UserError(snap.contract_error or f"{ws.contract}: cannot be read")
     if snap.contract.task.device != "cuda":
@@ -79,7 +89,7 @@ def _collect(ws: Workspace, word: str, workload: str, as_json: bool) -> int:
     if workload and workload not in known:
         raise UserError(f"there is no workload {workload}; there are {', '.join(known)}")
     with WorkspaceLock.acquire(ws, role="profile"):
-        order = wanted(ws, snap, c, cache_folder(), load_config(ws.root).profile, workload)
+        order = wanted(ws, snap, c, cache_folder(), load_config(ws.root).profile, workload, folder)
         found = asyncio.run(collect(order))
         order.target.mkdir(parents=True, exist_ok=True)
         (order.target / "summary.json").write_bytes(dump(found.summary or {}))

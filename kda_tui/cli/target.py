@@ -65,3 +65,19 @@ def find_candidate(snap: Snapshot, word: str) -> str:
     known = list(snap.candidates)
     shown = ", ".join(known[-5:]) if known else "none yet"
     raise UserError(f"there is no candidate {word} in {snap.workspace}; the newest are {shown}")
+
+
+def require_trust(ws: Workspace) -> None:
+    from kda_tui.record.trust import state
+
+    if not (found := state(ws)).trusted:
+        raise UserError(f"{ws.root}: its Python code may not run here: {found.words}")
+
+
+def candidate_folder(ws: Workspace, snap: Snapshot, what: str) -> tuple[str, Path]:
+    """A candidate of the workspace by its id, or any folder that holds a launch plan."""
+    for folder in (ws.root / what, Path(what).expanduser()):
+        if (folder / "launch.toml").is_file():
+            return folder.name, folder.resolve()
+    cand = find_candidate(snap, what)
+    return cand, ws.candidate(cand)

@@ -17,9 +17,18 @@ from kda_tui.worker.facts import newest_evaluation
 
 
 def wanted(
-    ws: Workspace, snap: Snapshot, c: Candidate, cache: Path, settings: ProfileConfig, workload: str = ""
+    ws: Workspace,
+    snap: Snapshot,
+    c: Candidate,
+    cache: Path,
+    settings: ProfileConfig,
+    workload: str = "",
+    folder: Path | None = None,
 ) -> Wanted:
-    """What to profile: the workload asked for, else the one with most time above its floor by weight."""
+    """What to profile: the workload asked for, else the one with most time above its floor by weight.
+
+    ``folder`` is where the source lies; by default the candidate's own.
+    """
     contract = snap.contract
     assert contract is not None
     found = newest_evaluation(snap, c.id, "evaluate")
@@ -28,7 +37,7 @@ def wanted(
     time_us = times.get(chosen, (None, None))[0]
     return Wanted(
         workspace=ws.root,
-        folder=ws.candidate(c.id),
+        folder=folder or ws.candidate(c.id),
         cand=c.id,
         workload=chosen,
         cache=cache,
