@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from numpy.random import Generator
 
@@ -29,6 +30,7 @@ RESIDENT_BYTES = 2 << 30  # buffers of all workloads stay allocated up to this; 
 ALONE_MARGIN = 0.01  # the incumbent may be this much slower beside the candidate, plus three deviations
 
 Tick = Callable[[str, float], None]
+Drawn = TypeVar("Drawn")
 
 
 @dataclass(slots=True)
@@ -71,7 +73,7 @@ class Timer:
             visit.load(
                 self._drawn([self.incumbent.called(INCUMBENT), self.incumbent.called(INCUMBENT_AGAIN)])
             )
-            visit.allocate(self._drawn(list(self.workloads)))
+            visit.allocate(self._drawn(self.workloads))
             if alone:
                 self._time_alone(visit)
             rivals = [self.candidate] + ([self.baseline.called(BASELINE)] if self.baseline else [])
@@ -86,7 +88,7 @@ class Timer:
             self._compare_alone(times)
         return times
 
-    def _drawn(self, items: list[Arm] | list[WorkloadSpec]) -> list:  # type: ignore[type-arg]
+    def _drawn(self, items: Sequence[Drawn]) -> list[Drawn]:
         return [items[i] for i in self.order.permutation(len(items))]
 
     def _time_alone(self, visit: _Visit) -> None:
@@ -98,7 +100,7 @@ class Timer:
         ratios: dict[str, float] = {}
         over: dict[str, float] = {}
         aa: dict[str, float] = {}
-        for i, workload in enumerate(self._drawn(list(self.workloads))):
+        for i, workload in enumerate(self._drawn(self.workloads)):
             self.tick(workload.id, (block + i / len(self.workloads)) / blocks)
             found = self._visit(visit, block, workload)
             pairs = [
@@ -122,7 +124,7 @@ class Timer:
 
     def _visit(self, visit: _Visit, block: int, workload: WorkloadSpec) -> dict[tuple[str, int], float]:
         """Median per (arm, pair), in microseconds a call."""
-        incumbents = self._drawn_names((INCUMBENT, INCUMBENT_AGAIN))
+        incumbents = self._drawn((INCUMBENT, INCUMBENT_AGAIN))
         slots = [(incumbents[0], 0), (CANDIDATE, 0), (CANDIDATE, 1), (incumbents[1], 1)]
         if self.order.random() < 0.5:
             slots = [(CANDIDATE, 0), (incumbents[0], 0), (incumbents[1], 1), (CANDIDATE, 1)]
@@ -135,9 +137,6 @@ class Timer:
             if us:
                 found[arm, pair] = median(us)
         return found
-
-    def _drawn_names(self, names: tuple[str, str]) -> tuple[str, str]:
-        return names if self.order.random() < 0.5 else (names[1], names[0])
 
     def _compare_alone(self, times: ChildTimes) -> None:
         """How much slower the incumbent is beside the candidate, against its own spread over blocks."""
