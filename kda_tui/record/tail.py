@@ -57,9 +57,14 @@ class TailedFile:
         return max(0, self.size - self.offset)
 
     @property
+    def held(self) -> int:
+        """Bytes so far of a last line that is too long and has not ended."""
+        return self._skipped
+
+    @property
     def tail(self) -> TailLine | None:
         """What follows the last newline, if anything: a line still being written, or cut short."""
-        if not self._partial:
+        if not self._partial or self._skipped:
             return None
         return (self._partial_at, self._number + 1, self._partial)
 

@@ -1,0 +1,176 @@
+"""Where the parts of somebody's workspace are, and where the workspaces are in a folder. Names are looked at, nothing is read."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+LEDGERS = re.compile(r"(candidates|solutions)(\..+)?\.jsonl")
+TABLES = re.compile(r"benchmark([_.].*)?\.csv")
+RESULTS = re.compile(r"results.*\.jsonl")
+PLANS = re.compile(r"(plan|.*-plan|plan-.*)\.md")
+DRAFTS = re.compile(r"(draft|.*-draft|draft-.*)\.md")
+CONTRACTS = (
+    "contract.toml", "config.toml", "prompt.md", "interface.md", "docs/TASK.md", "docs/task-contract.md", "prompt.txt",
+    "bench/workloads.json", "docs/WORKLOADS.md", "definition.json", "workloads.jsonl",
+)  # fmt: skip
+PROFILES = (".ncu-rep", ".csv", ".txt")
+
+_MOST = 4000  # entries looked at below one workspace
+_DEPTH = 6
+_FOLDERS_DOWN = 3
+_SKIPPED = frozenset({".git", ".venv", "node_modules", "__pycache__", "site-packages"})
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The files of a workspace by what they are for, relative to it, in the order they are shown."""
+
+    root: Path
+    ledgers: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+    contracts: tuple[str, ...] = ()
+    plans: tuple[str, ...] = ()
+    drafts: tuple[str, ...] = ()
+    rounds: tuple[str, ...] = ()  # files below .humanize/rlcr
+    transcripts: tuple[str, ...] = ()  # .jsonl files that may be one
+    profiles: tuple[str, ...] = ()
+    cut: bool = False  # there are more files than were looked at
+
+    @property
+    def is_workspace(self) -> bool:
+        strong = self.ledgers or self.tables or self.results or self.rounds
+        return bool(strong or self.contracts or (self.plans and self.drafts))
+
+    @property
+    def watched(self) -> tuple[str, ...]:
+        return (
+            *self.ledgers,
+            *self.tables,
+            *self.results,
+            *self.contracts,
+            *self.plans,
+            *self.drafts,
+            *self.rounds,
+        )
+
+
+def layout_of(root: Path) -> Layout:
+    """What a folder holds. Links are never followed."""
+    names: list[str] = []
+    for name in _walk(root, "", 0):
+        names.append(name)
+        if len(names) > _MOST:
+            break
+    names.sort(key=lambda name: (name.count("/"), name))
+    near = [name for name in names if _folder(name) in ("", "runs", "outputs", "bench")]
+    docs = [name for name in names if _folder(name) in ("", "docs", "docs/plans", ".humanize/plans", "plans")]
+    return Layout(
+        root=root,
+        ledgers=_named(LEDGERS, near),
+        tables=_named(TABLES, near),
+        results=_named(RESULTS, [name for name in near if _folder(name) == "bench"]),
+        contracts=tuple(name for name in CONTRACTS if name in names),
+        plans=(
+            *_named(PLANS, docs),
+            *(n for n in names if n.startswith(".humanize/rlcr/") and n.endswith("/plan.md")),
+        ),
+        drafts=_named(DRAFTS, docs),
+        rounds=tuple(n for n in names if n.startswith(".humanize/rlcr/") and n.endswith(".md")),
+        transcripts=tuple(n for n in names if _may_be_transcript(n)),
+        profiles=tuple(
+            n
+            for n in names
+            if n.endswith(".ncu-rep") or (n.startswith(("profile/", "ncu/")) and n.endswith(PROFILES))
+        ),
+        cut=len(names) > _MOST,
+    )
+
+
+def find_workspaces(folder: Path) -> list[Path]:
+    """The workspaces at or below a folder: itself, or those up to three levels down, as repositories keep them."""
+    found: list[Path] = []
+    waiting = [(folder, 0)]
+    for here, depth in waiting:  # grows while it is walked: the near ones come first
+        if layout_of_top(here).is_workspace:
+            found.append(here)
+        elif depth < _FOLDERS_DOWN and len(waiting) < _MOST:
+            waiting += [(child, depth + 1) for child in _children(here) if not child.name.startswith(".")]
+    return sorted(found)
+
+
+def layout_of_top(folder: Path) -> Layout:
+    """The layout by the files that say whether a folder is a workspace at all; much quicker than the whole."""
+    names = [name for part in ("", "docs", "runs", "outputs", "bench") for name in _files(folder, part)]
+    rlcr = folder / ".humanize" / "rlcr"
+    near = [name for name in names if not name.startswith("docs/")]
+    return Layout(
+        root=folder,
+        ledgers=_named(LEDGERS, near),
+        tables=_named(TABLES, near),
+        results=_named(RESULTS, [name for name in near if name.startswith("bench/")]),
+        contracts=tuple(name for name in CONTRACTS[:6] if name in names),
+        plans=_named(PLANS, names),
+        drafts=_named(DRAFTS, names),
+        rounds=tuple(child.name for child in _children(rlcr)) if rlcr.is_dir() else (),
+    )
+
+
+def _named(pattern: re.Pattern[str], names: list[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if pattern.fullmatch(name.rpartition("/")[2]))
+
+
+def _folder(name: str) -> str:
+    return name.rpartition("/")[0]
+
+
+def _may_be_transcript(name: str) -> bool:
+    base = name.rpartition("/")[2]
+    if not base.endswith(".jsonl") or LEDGERS.fullmatch(base) or RESULTS.fullmatch(base):
+        return False
+    return bool(
+        re.search(
+            r"transcript|session|conversation|claude|codex|agent|stream|rollout|trajectory", name.lower()
+        )
+    )
+
+
+def _walk(root: Path, below: str, depth: int) -> Iterator[str]:
+    inner: list[str] = []
+    try:
+        with os.scandir(root / below) as entries:
+            for entry in sorted(entries, key=lambda e: e.name):
+                name = f"{below}/{entry.name}" if below else entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name not in _SKIPPED and depth < _DEPTH:
+                        inner.append(name)
+                else:
+                    yield name
+    except OSError:
+        return
+    for name in inner:
+        yield from _walk(root, name, depth + 1)
+
+
+def _files(folder: Path, part: str) -> list[str]:
+    try:
+        with os.scandir(folder / part) as entries:
+            names = [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+    return sorted(f"{part}/{name}" if part else name for name in names)
+
+
+def _children(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            found = [
+                Path(e.path) for e in entries if e.is_dir(follow_symlinks=False) and e.name not in _SKIPPED
+            ]
+    except OSError:
+        return []
+    return sorted(found)

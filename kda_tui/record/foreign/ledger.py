@@ -1,0 +1,294 @@
+"""Ledger rows to candidates: ids, observations, lineage, words. A row is never dropped: what is no candidate is an event."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kda_tui.record.foreign.measurements import stem_of
+from kda_tui.record.foreign.values import NOTHING, is_nothing, number_of, time_of, unit_of
+from kda_tui.record.foreign.words import bucket_of, correctness_of, is_event, kind_of
+from kda_tui.record.records import Candidate
+from kda_tui.record.snapshot import Finding
+
+_IDS = (
+    "id",
+    "candidate_id",
+    "name",
+    "solution_name",
+    "solution_tag",
+    "node_id",
+    "record_id",
+    "iteration",
+    "candidate",
+)
+_PARENTS = ("parents", "parent", "parent_id", "parent_candidate", "parent_context", "derived_from")
+_REASONS = (
+    "reason", "rejection_reason", "reject_reason", "reason_not_promoted", "archive_reason", "notes", "note", "finding", "summary",
+    "description", "change", "mechanism", "hypothesis", "idea",
+)  # fmt: skip
+_IDEAS = ("hypothesis", "idea", "description", "summary", "mechanism", "change", "structure", "direction")
+_STAMPS = ("timestamp", "timestamp_utc", "ts", "utc", "date", "time", "at", "recorded_at", "created_at")
+_SPEEDUPS = (
+    "speedup",
+    "speedup_x",
+    "speedup_median",
+    "speedup_vs_baseline",
+    "geomean_speedup",
+    "geomean_speedup_x",
+)
+_NOT_ITS_OWN = ("base", "ref", "per_", "build", "compile")  # numbers that are not what the candidate achieves
+_HASH = re.compile(r"[0-9a-f]{7,40}")
+_WORD = re.compile(r"[A-Za-z0-9_.\-]+")
+
+Found = Callable[[Finding], None]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    file: str
+    line: int
+    body: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Node:
+    """Everything the ledgers say under one id; the last row says how things stand."""
+
+    id: str
+    rows: list[LedgerRow] = field(default_factory=list)
+    parents: tuple[str, ...] = ()
+    ghosts: tuple[str, ...] = ()  # parents that no row describes
+    kind: str = "candidate"
+    aliases: set[str] = field(default_factory=set)
+
+    @property
+    def last(self) -> LedgerRow:
+        return self.rows[-1]
+
+    @property
+    def is_event(self) -> bool:
+        return is_event(self.kind)
+
+
+def nodes_of(rows: Sequence[LedgerRow], found: Found) -> dict[str, Node]:
+    """Rows by id, in order of first appearance, their lineage resolved: unknown parents are ghosts, cycles are cut."""
+    nodes: dict[str, Node] = {}
+    for place, row in enumerate(rows, 1):
+        ident = _ident(row, place, found)
+        node = nodes.setdefault(ident, Node(ident, kind=kind_of(row.body)))
+        node.rows.append(row)
+        path = row.body.get("candidate")
+        if isinstance(path, str) and stem_of(path) != ident:
+            node.aliases.add(stem_of(path))
+    _resolve(nodes, found)
+    _cut_cycles(nodes, found)
+    return nodes
+
+
+def _ident(row: LedgerRow, place: int, found: Found) -> str:
+    for key in _IDS:
+        value = row.body.get(key)
+        if isinstance(value, str | int) and not isinstance(value, bool) and not is_nothing(value):
+            return stem_of(str(value))[:200] or f"row-{place}"
+    found(Finding(row.file, row.line, "a row without an id", f"called row-{place}"))
+    return f"row-{place}"
+
+
+# --- lineage -------------------------------------------------------------------------------------------------
+
+
+def _resolve(nodes: Mapping[str, Node], found: Found) -> None:
+    known = {alias: node.id for node in nodes.values() for alias in (*node.aliases, node.id.casefold())}
+    known |= {ident: ident for ident in nodes}
+    for node in nodes.values():
+        parents: dict[str, None] = {}
+        ghosts: dict[str, None] = {}
+        for row in node.rows:
+            for text in _parent_texts(row.body):
+                for parent, is_ghost in _named(text, known):
+                    if parent == node.id:
+                        found(
+                            Finding(
+                                row.file,
+                                row.line,
+                                f"{node.id} names itself as its parent",
+                                "left out of the lineage",
+                            )
+                        )
+                    else:
+                        (ghosts if is_ghost else parents)[parent] = None
+        node.parents, node.ghosts = tuple(parents), tuple(ghosts)
+
+
+def _parent_texts(body: Mapping[str, Any]) -> list[str]:
+    for key in _PARENTS:
+        value = body.get(key)
+        listed = value if isinstance(value, list) else [value]
+        texts = [str(item).strip() for item in listed if isinstance(item, str | int) and not is_nothing(item)]
+        if texts:
+            return [text for text in texts if text.lower() not in NOTHING]
+    return []
+
+
+def _named(text: str, known: Mapping[str, str]) -> list[tuple[str, bool]]:
+    """The parents a text names, each with whether it is a ghost."""
+    stem = stem_of(text)
+    for form in (text, stem, text.casefold(), stem.casefold()):
+        if form in known:
+            return [(known[form], False)]
+    if _HASH.fullmatch(text):
+        return [(f"commit {text[:10]}", True)]
+    inside = list(dict.fromkeys(known[word] for word in _WORD.findall(text[:2000]) if word in known))
+    if inside and not text.lower().startswith("baseline:"):
+        return [(ident, False) for ident in inside]
+    return [(text[:80], True)]
+
+
+def _cut_cycles(nodes: Mapping[str, Node], found: Found) -> None:
+    """Cut each cycle at its later row. Depth first and without recursion: a chain may be as long as the ledger."""
+    order = {ident: place for place, ident in enumerate(nodes)}
+    state: dict[str, int] = {}  # 1 on the path, 2 done
+    for start in nodes:
+        path = [(start, iter(nodes[start].parents))] if start not in state else []
+        state.setdefault(start, 1)
+        while path:
+            ident, parents = path[-1]
+            parent = next(parents, None)
+            if parent is None:
+                state[ident] = 2
+                path.pop()
+            elif state.get(parent) == 1:
+                cycle = [name for name, _ in path][[name for name, _ in path].index(parent) :]
+                later = max(cycle, key=lambda name: order[name])
+                back = cycle[(cycle.index(later) + 1) % len(cycle)]
+                node = nodes[later]
+                node.parents = tuple(p for p in node.parents if p != back)
+                seen = f"{' -> '.join(cycle[:6])} is a circle"
+                found(
+                    Finding(
+                        node.last.file, node.last.line, seen, f"{later} is shown without its parent {back}"
+                    )
+                )
+            elif parent not in state:
+                state[parent] = 1
+                path.append((parent, iter(nodes[parent].parents)))
+
+
+def visible_parents(node: Node, nodes: Mapping[str, Node]) -> tuple[str, ...]:
+    """The nearest ancestors that are candidates: events carry the chain, but the table does not show them."""
+    result: dict[str, None] = {}
+    seen = {node.id}
+    waiting = list(reversed(node.parents))
+    while waiting:
+        ident = waiting.pop()
+        if ident in seen:
+            continue
+        seen.add(ident)
+        if nodes[ident].is_event:
+            waiting += reversed(nodes[ident].parents)
+        else:
+            result[ident] = None
+    return (*result, *node.ghosts)
+
+
+# --- candidates ----------------------------------------------------------------------------------------------
+
+
+def candidate_from(node: Node, nodes: Mapping[str, Node], place: int) -> Candidate:
+    """The record of a node. The raw rows, where they stand, the words and the bucket are in ``extra``."""
+    body = node.last.body
+    bucket, words = bucket_of(body)
+    correct, correct_words = correctness_of(body)
+    value, unit = _metric(node)
+    extra: dict[str, Any] = {
+        "source": f"{node.last.file}:{node.last.line}",
+        "raw": body,
+        "kind": node.kind,
+        "bucket": bucket,
+        "words": words,
+        "correctness": correct_words or correct,
+    }
+    if len(node.rows) > 1:
+        extra["observations"] = tuple(f"{row.file}:{row.line}" for row in node.rows)
+    if value is not None and unit is not None:
+        extra["metric"] = f"{value:g} {unit}"
+    for key in ("superseded_by", "supersedes", "children"):
+        if not is_nothing(body.get(key)):
+            extra[key] = body[key]
+    if node.ghosts:
+        extra["ghosts"] = node.ghosts
+    return Candidate(
+        id=node.id,
+        seq=place,
+        t=next((time_of(body[key]) for key in _STAMPS if not is_nothing(body.get(key))), ""),
+        author="import",
+        lang="",
+        trust="foreign",
+        parents=visible_parents(node, nodes),
+        family=_text(body, ("family", "kind", "direction")) if node.kind == "candidate" else node.kind,
+        hypothesis=_text(body, _IDEAS),
+        stage="judged"
+        if correct in ("passed", "incorrect") or bucket not in ("", "pending")
+        else "submitted",
+        validity={"passed": "passed", "incorrect": "incorrect"}.get(correct, ""),
+        time_us=_time_us(node),
+        ratio=_speedup(body) if len(node.rows) == 1 else None,
+        speed="",
+        decision=bucket if bucket not in ("measured", "validated", "other") else "",
+        reason=_text(body, _REASONS),
+        extra=extra,
+    )
+
+
+def _text(body: Mapping[str, Any], keys: Sequence[str]) -> str:
+    return next(
+        (body[key] for key in keys if isinstance(body.get(key), str) and not is_nothing(body[key])), ""
+    )
+
+
+def _metric(node: Node) -> tuple[float | None, str]:
+    """The first number with a unit in the last row, the candidate's own."""
+    for name, value in node.last.body.items():
+        unit = unit_of(name)
+        number = number_of(value) if isinstance(value, int | float) else None
+        if (
+            unit is None
+            or number is None
+            or unit.name in ("x", "%")
+            or name.startswith(("base", "ref", "per_"))
+        ):
+            continue
+        return number, unit.name
+    return None, ""
+
+
+def _time_us(node: Node) -> float | None:
+    """The time of a candidate that was measured once; several rows are several workloads, which have no one time."""
+    if len(node.rows) != 1:
+        return None
+    for name, value in node.last.body.items():
+        unit = unit_of(name)
+        if (
+            unit is None
+            or unit.us is None
+            or name.startswith(("base", "ref", "build", "compile"))
+            or "spread" in name
+        ):
+            continue
+        number = number_of(value) if isinstance(value, int | float) else None
+        if number is not None:
+            return number * unit.us
+    return None
+
+
+def _speedup(body: Mapping[str, Any]) -> float | None:
+    inner = body.get("benchmark")
+    for source in (body, inner if isinstance(inner, dict) else {}):
+        for key in _SPEEDUPS:
+            value = number_of(source.get(key))
+            if value is not None and value > 0:
+                return value
+    return None
