@@ -70,6 +70,7 @@ class KdaApp(BaseApp, inherit_bindings=False):
         self.complaints = [*self.config.problems, *self.keymap.problems, *unknown]
         self._load_themes()
         self.use_theme(ui.theme)
+        self.set_class(ui.ascii, "-ascii")
 
     # --- start and end ---------------------------------------------------
 

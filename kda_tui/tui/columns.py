@@ -104,12 +104,11 @@ def choose(names: Sequence[str], cells: int, branch: int = 0) -> list[tuple[Colu
     ]
 
 
-def header(chosen: Sequence[tuple[Column, int]], order: str, reverse: bool, ascii_only: bool) -> Line:
+def header(chosen: Sequence[tuple[Column, int]], order: str, reverse: bool) -> Line:
     """Headings, the ordering column marked."""
-    up, down = ("^", "v") if ascii_only else ("▴", "▾")
     parts: list[str] = []
     for column, cells in chosen:
-        title = column.title + ((down if reverse else up) if column.id == order else "")
+        title = column.title + (("▾" if reverse else "▴") if column.id == order else "")
         parts.append(fit(title, cells, column.right))
     return ((("  " + " ".join(parts)), "head"),)
 

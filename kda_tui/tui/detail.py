@@ -218,7 +218,7 @@ def compile_report(snapshot: Snapshot, cand: Candidate, cells: int) -> list[Keye
     return [(f"{n}:{m}", part) for n, line in enumerate(lines) for m, part in enumerate(wrap(line, cells, 2))]
 
 
-def samples(data: Samples | None, cells: int, ascii_only: bool) -> list[Keyed]:
+def samples(data: Samples | None, cells: int) -> list[Keyed]:
     """A histogram per workload and arm, microseconds; arms of one workload share their range in words."""
     if data is None:
         return [("reading", plain("reading…", "dim"))]
@@ -238,9 +238,7 @@ def samples(data: Samples | None, cells: int, ascii_only: bool) -> list[Keyed]:
                 ),
             )
         )
-        for n, (low, high, count, mark) in enumerate(
-            histogram(values, BINS, max(10, cells - 34), ascii_only)
-        ):
+        for n, (low, high, count, mark) in enumerate(histogram(values, BINS, max(10, cells - 34))):
             label = f"{words.micros(low):>8} - {words.micros(high):>8} {count:>6}  "
             rows.append(
                 (f"{key}:{n}", (span(label, "dim"), span(mark, "info" if arm == "candidate" else "")))

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 BLOCKS = "▁▂▃▄▅▆▇█"
-ASCII_BLOCKS = "_.-=*#"
 
 
 def finite(values: Sequence[float]) -> list[float]:
@@ -28,16 +27,15 @@ def buckets(values: Sequence[float], cells: int) -> list[float]:
     return out
 
 
-def sparkline(values: Sequence[float], cells: int, ascii_only: bool = False) -> str:
+def sparkline(values: Sequence[float], cells: int) -> str:
     """One row of block characters; not finite is a space, all equal is the lowest block."""
-    blocks = ASCII_BLOCKS if ascii_only else BLOCKS
     shown = buckets(values, cells)
     known = finite(shown)
     if not known:
         return ""
     low, high = min(known), max(known)
-    scale = (len(blocks) - 1) / (high - low) if high > low else 0.0
-    return "".join(blocks[round((v - low) * scale)] if math.isfinite(v) else " " for v in shown)
+    scale = (len(BLOCKS) - 1) / (high - low) if high > low else 0.0
+    return "".join(BLOCKS[round((v - low) * scale)] if math.isfinite(v) else " " for v in shown)
 
 
 def bucket_of(position: int, total: int, cells: int) -> int:
@@ -45,23 +43,20 @@ def bucket_of(position: int, total: int, cells: int) -> int:
     return position if total <= cells else min(cells - 1, position * cells // total)
 
 
-def histogram(
-    values: Sequence[float], bins: int, cells: int, ascii_only: bool = False
-) -> list[tuple[float, float, int, str]]:
+def histogram(values: Sequence[float], bins: int, cells: int) -> list[tuple[float, float, int, str]]:
     """(from, to, count, bar) per bin; values that are not finite are left out."""
     known = sorted(finite(values))
     if not known:
         return []
     low, high = known[0], known[-1]
     if low == high:
-        return [(low, high, len(known), ("#" if ascii_only else "█") * cells)]
+        return [(low, high, len(known), "█" * cells)]
     step = (high - low) / bins
     counts = [0] * bins
     for value in known:
         counts[min(bins - 1, int((value - low) / step))] += 1
     most = max(counts)
-    full = "#" if ascii_only else "█"
     return [
-        (low + n * step, low + (n + 1) * step, count, full * round(cells * count / most))
+        (low + n * step, low + (n + 1) * step, count, "█" * round(cells * count / most))
         for n, count in enumerate(counts)
     ]

@@ -18,7 +18,7 @@ PANES: Sequence[tuple[int, str]] = (
 ALL_CELLS = 160  # from this width there is no line of tabs, and the budget is on the status line
 
 
-def status_line(snapshot: Snapshot, now: float, cells: int, ascii_only: bool = False) -> Line:
+def status_line(snapshot: Snapshot, now: float, cells: int) -> Line:
     """Workspace, run, phase, what runs, the worker, the device, the budget, the clock."""
     left: list[Line] = [
         (
@@ -29,7 +29,7 @@ def status_line(snapshot: Snapshot, now: float, cells: int, ascii_only: bool = F
     if snapshot.read_only:
         left.append(plain("READ-ONLY", "warn"))
     left.append(_phase(snapshot, now))
-    running = _running(snapshot, ascii_only)
+    running = _running(snapshot)
     if running:
         left.append(running)
     clock = plain(f"UTC {words.clock(now)}", "dim")
@@ -54,7 +54,7 @@ def _phase(snapshot: Snapshot, now: float) -> Line:
     return phase
 
 
-def _running(snapshot: Snapshot, ascii_only: bool) -> Line:
+def _running(snapshot: Snapshot) -> Line:
     """The claim that runs with its stage; else what the worker waits for."""
     live = snapshot.live if snapshot.liveness == "alive" else None
     claim = next(iter(snapshot.claims), None)
@@ -64,7 +64,7 @@ def _running(snapshot: Snapshot, ascii_only: bool) -> Line:
     head = span(f"{claim.cand} {stage}".strip(), "info")
     if live is None or live.claim != claim.id or live.fraction is None:
         return (head,)
-    gauge = f" [{bar(live.fraction, 6, ascii_only)}] {words.share(live.fraction)}"
+    gauge = f" [{bar(live.fraction, 6)}] {words.share(live.fraction)}"
     return (head, span(gauge, "info"))
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.tui.sample import NOW, Played, snapshot
 from textual.pilot import Pilot
 
 from kda_tui.config import Config
 from kda_tui.tui.app import KdaApp
 from kda_tui.tui.screens.workspace import WorkspaceScreen
+from tests.tui.sample import NOW, Played, snapshot
 
 
 def fixed_app(theme: str) -> KdaApp:

@@ -212,3 +212,9 @@ async def test_one_changed_number_repaints_a_few_cells(stage: StageMaker) -> Non
         await s.play(replace(before, version=2, live=replace(before.live, fraction=0.72)))
         await s.pilot.pause(0.1)
         assert 0 < sum(r.area for r in regions) < 20  # type: ignore[attr-defined]
+
+
+async def test_ascii_draws_with_ascii_only(stage: StageMaker) -> None:
+    async with stage(size=(200, 50), ascii=True) as s:
+        await s.press("t", "V")
+        assert s.text().isascii()

@@ -46,21 +46,21 @@ class BenchmarksPane(TextPane):
         rows: list[Keyed] = []
         name = min(16, max(len(s) for s in self.book.series))
         for workload, series in self.book.series.items():
-            first, second = _series_lines(series, name, cells, self.app.ascii_only)
+            first, second = _series_lines(series, name, cells)
             rows.append((f"{workload}:us", first))
             rows.append((f"{workload}:marks", second))
         rows.append(("legend", plain(MARKS, "dim")))
         return details, rows
 
 
-def _series_lines(series: Series, name: int, cells: int, ascii_only: bool) -> tuple[Line, Line]:
+def _series_lines(series: Series, name: int, cells: int) -> tuple[Line, Line]:
     """The incumbent's line and the line of marks under it."""
     best = incumbent_line(series)
     known = [v for v in best if math.isfinite(v)]
     floor = f" floor {words.micros(series.floor_us)}" if math.isfinite(series.floor_us) else ""
     now = words.micros(known[-1]) if known else "-"
     room = max(8, cells - name - 18 - len(floor))
-    line = sparkline(best, room, ascii_only)
+    line = sparkline(best, room)
     first = (
         span(fit(series.workload, name), "bold"),
         span(f" {words.micros(known[0]) if known else '-':>7} ", "dim"),

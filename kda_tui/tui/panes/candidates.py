@@ -107,7 +107,7 @@ class CandidatesPane(Pane):
         if self._snapshot is None:
             return (title_line(self, plain("reading…", "dim")),)
         self._layout()
-        heading = columns.header(self._chosen, self.order_by, self.reversed, self.app.ascii_only)
+        heading = columns.header(self._chosen, self.order_by, self.reversed)
         return (title_line(self, self._details(self._snapshot)), heading)
 
     def _layout(self) -> None:
@@ -124,7 +124,7 @@ class CandidatesPane(Pane):
         running = next((claim for claim in snapshot.claims if claim.cand), None)
         live = snapshot.live
         if running is not None and live is not None and live.fraction is not None and self.size.width >= 60:
-            gauge = bar(live.fraction, 10, self.app.ascii_only)
+            gauge = bar(live.fraction, 10)
             parts.append(
                 (
                     span(f"{running.cand} {live.stage} ", "info"),

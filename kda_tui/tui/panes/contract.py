@@ -38,7 +38,7 @@ class ContractPane(TextPane):
         put("objective", *split(contract.task.objective or contract.task.name))
         put("promote", plain(promotion_rule(contract)))
         for line in snapshot.budget.values():
-            put(line.axis, budget_line(line, cells - LABEL, self.app.ascii_only))
+            put(line.axis, budget_line(line, cells - LABEL))
         gates = [
             plain(f"{words.gate_words(g, snapshot)} waits {words.age(g.opened, now)}", "warn")
             for g in snapshot.gates
@@ -129,7 +129,7 @@ def _timing(contract: Contract) -> str:
     return f"{spec.cache} cache, {spec.launch}, {spec.blocks} blocks x {spec.launches} launches"
 
 
-def budget_line(line: BudgetLine, cells: int, ascii_only: bool) -> Line:
+def budget_line(line: BudgetLine, cells: int) -> Line:
     unit = {"usd": "$", "hours": "h", "candidates": ""}.get(line.axis, "")
     used = (
         f"{line.used:.2f}"
@@ -144,7 +144,7 @@ def budget_line(line: BudgetLine, cells: int, ascii_only: bool) -> Line:
     style = {"notice": "warn", "reached": "bad"}.get(line.level, "")
     text = f"{used} of {line.limit:g}{unit}"
     level = f"  {line.level.upper()}" if line.level != "ok" else ""
-    gauge = bar(share, min(20, max(4, cells - 24)), ascii_only)
+    gauge = bar(share, min(20, max(4, cells - 24)))
     return (
         span(gauge + " ", style),
         span(f"{words.share(share):>4} "),

@@ -92,7 +92,7 @@ class HotspotsPane(TextPane):
         for spot in seen.spots:
             head = (
                 span(f"{spot.line:>4} "),
-                span(bar(spot.share, gauge, self.app.ascii_only), "info"),
+                span(bar(spot.share, gauge), "info"),
                 span(f" {words.share(spot.share):>4}  ", "bold"),
                 span(spot.words),
             )

@@ -109,11 +109,10 @@ def keyed(prefix: str, lines: Sequence[Line]) -> list[Keyed]:
     return [(f"{prefix}:{n}", line) for n, line in enumerate(lines)]
 
 
-def bar(share: float | None, cells: int, ascii_only: bool) -> str:
+def bar(share: float | None, cells: int) -> str:
     """A progress bar of ``cells`` cells; an unknown share is an empty bar."""
-    full, empty = ("#", "-") if ascii_only else ("█", "░")
     done = 0 if share is None or share != share else round(max(0.0, min(1.0, share)) * cells)
-    return full * done + empty * (cells - done)
+    return "█" * done + "░" * (cells - done)
 
 
 __all__ = ["Ask", "Keyed", "Pane", "TextPane", "bar", "keyed", "title_line", "width"]

@@ -67,9 +67,7 @@ class PlanPane(TextPane):
         rows += [(f"state:{n}", line) for n, line in enumerate(self._state_lines(snapshot, now, cells))]
         if self.view == "plan":
             rows += [(f"item:{n}", line) for n, line in enumerate(_items(plan, cells))]
-        rows.append(
-            ("rule", plain("─" * min(cells, 60) if not self.app.ascii_only else "-" * min(cells, 60), "dim"))
-        )
+        rows.append(("rule", plain("─" * min(cells, 60), "dim")))
         text = self._texts.get(self.view)
         if text is None:
             rows.append(("none", plain("reading…", "dim")))

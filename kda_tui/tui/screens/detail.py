@@ -118,7 +118,7 @@ class DetailScreen(KeyScreen):
             case "notes":
                 return detail.notes(own, cand, cells)
             case "samples":
-                return detail.samples(self._samples, cells, self.app.ascii_only)
+                return detail.samples(self._samples, cells)
         return detail.overview(self.snapshot, cand, self.app.now(), cells)
 
     def _chrome(self) -> None:

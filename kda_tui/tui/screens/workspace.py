@@ -223,7 +223,7 @@ class WorkspaceScreen(KeyScreen):
         if snapshot is None:
             self.query_one("#status", Bar).show(plain(f"{self.sender.workspace.name}  reading…"))
             return
-        self.query_one("#status", Bar).show(status.status_line(snapshot, now, cells, self.app.ascii_only))
+        self.query_one("#status", Bar).show(status.status_line(snapshot, now, cells))
         self.query_one("#waits", Bar).show(status.waits_line(snapshot, now, cells))
 
     def _useful(self, action: Action) -> bool:

@@ -19,6 +19,9 @@ from textual.widget import Widget
 from kda_tui.tui.base import BaseApp
 from kda_tui.tui.line import EMPTY, Line, crop, width
 
+# What this package draws with, for terminals and fonts that have ASCII only; one cell for one cell.
+ASCII = str.maketrans("…─│└├┌┐┘┤┬┴┼█░▁▂▃▄▅▆▇▴▾", ".-|`|..'|+++#-_.,-~=*^v")
+
 
 class Painted(Widget):
     """Draws ``line_at(y)`` for each row of its region; :meth:`sync` finds what changed.
@@ -90,6 +93,8 @@ class Painted(Widget):
             line, row = key
             look = self.app.look
             base = self.rich_style + look.style(row) if row else self.rich_style
+            if self.app.ascii_only:
+                line = tuple((part.translate(ASCII), word) for part, word in line)
             segments = [Segment(part, base + look.style(word) if word else base) for part, word in line]
             strip = self._strips[key] = Strip(segments).extend_cell_length(cells, _ground(base))
             if strip.cell_length > cells:
