@@ -16,6 +16,7 @@ from kda_tui.record.records import BENCHMARK_COLUMNS, FORMAT_VERSION
 
 CSV_HEADER = ",".join(BENCHMARK_COLUMNS).encode()
 ROW_END = "."  # the last cell of a whole row
+_LAST_CELL = f",{ROW_END}".encode()
 
 Key = tuple[str, ...]  # run, seq; in benchmark.csv also workload, arm
 
@@ -86,10 +87,11 @@ def jsonl_key(data: bytes) -> Key | None:
 
 def csv_key(data: bytes) -> Key | None:
     """The key of a row of benchmark.csv, or None: the header, a torn row, or somebody else's."""
-    cells = data.decode("utf-8", "replace").split(",")
-    if len(cells) != len(BENCHMARK_COLUMNS) or cells[-1] != ROW_END:
+    if not data.endswith(_LAST_CELL) or data.count(b",") != len(BENCHMARK_COLUMNS) - 1:
         return None
-    return cells[_RUN], cells[_SEQ], cells[_WORKLOAD], cells[_ARM]
+    cells = data.split(b",", _ARM + 1)
+    run, seq, workload, arm = (cells[i].decode("utf-8", "replace") for i in (_RUN, _SEQ, _WORKLOAD, _ARM))
+    return run, seq, workload, arm
 
 
 def missing_projections(

@@ -7,14 +7,15 @@ its projections are appended again where they are missing.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from kda_tui.record.lines import TORN, Line, last_lines, link_of, parse_line, read_lines
 from kda_tui.record.paths import Workspace
-from kda_tui.record.projections import csv_key, jsonl_key, missing_projections, project
+from kda_tui.record.projections import Key, csv_key, jsonl_key, missing_projections, project
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +138,33 @@ def rows_of(ws: Workspace, line: dict[str, Any]) -> list[Any] | None:
 
 def missing_lines(ws: Workspace, lines: Iterable[dict[str, Any]]) -> list[tuple[Path, list[bytes]]]:
     """For each projection, the lines that these journal lines put there and that are not there."""
-    projected = [project(line, rows_of(ws, line)) for line in lines]
-    work = (
-        (ws.candidates_ledger, jsonl_key, [data for p in projected for data in p.candidates]),
-        (ws.decisions, jsonl_key, [data for p in projected for data in p.decisions]),
-        (ws.benchmark, csv_key, [data for p in projected for data in p.benchmark]),
+    tables = ((ws.candidates_ledger, jsonl_key), (ws.decisions, jsonl_key), (ws.benchmark, csv_key))
+    there = [_count(path, key) for path, key in tables]
+    # Projecting again costs much more than counting, and nearly always nothing is missing.
+    short = [line for line in lines if _falls_short(ws, line, there)]
+    projected = [project(line, rows_of(ws, line)) for line in short]
+    expected = (
+        [data for p in projected for data in p.candidates],
+        [data for p in projected for data in p.decisions],
+        [data for p in projected for data in p.benchmark],
     )
     return [
-        (path, missing_projections(expected, (line.data for line in read_lines(path)), key))
-        for path, key, expected in work
+        (path, missing_projections(wanted, (line.data for line in read_lines(path)), key) if wanted else [])
+        for (path, key), wanted in zip(tables, expected, strict=True)
     ]
+
+
+def _count(path: Path, key: Callable[[bytes], Key | None]) -> Counter[Key]:
+    """How many lines of a projection there are for each (run, seq)."""
+    return Counter(found[:2] for line in read_lines(path) if (found := key(line.data)) is not None)
+
+
+def _falls_short(ws: Workspace, line: dict[str, Any], there: list[Counter[Key]]) -> bool:
+    key = (str(line.get("run")), str(line.get("seq")))
+    rows = rows_of(ws, line) if "rows_blob" in line else line.get("rows")
+    wanted = (
+        isinstance(line.get("candidate"), dict),
+        isinstance(line.get("decision"), dict),
+        len(rows) if isinstance(rows, list) else 0,
+    )
+    return any(count[key] < least for count, least in zip(there, wanted, strict=True))

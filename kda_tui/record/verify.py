@@ -8,6 +8,7 @@ brought still has its hash. Whoever rewrites all of that consistently changes th
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ from kda_tui.record.state_folder import commitment
 from kda_tui.text import UserError
 
 _CHUNK = 1 << 20
+_MOST = 100  # problems that are listed of one file
 _SHORTEST_HEAD = 12  # digits of a head that --against takes
 
 
@@ -52,9 +54,22 @@ def verify(ws: Workspace, against: str | None = None) -> VerifyReport:
     if wanted and not any(head.startswith(wanted) for head in check.heads):
         seen = f"no checkpoint has the head {wanted}"
         check.say("runs", 0, seen, "the record was written anew, or is another one")
+    check.problems = list(_shortened(check.problems))
     errors = any(finding.severity == "error" for finding in check.problems)
     head = check.heads[-1] if check.heads else ""
     return VerifyReport(not errors, tuple(check.problems), head, check.lines)
+
+
+def _shortened(problems: list[Finding]) -> Iterator[Finding]:
+    """The first problems of each file, and how many more there are."""
+    counted: Counter[str] = Counter()
+    for finding in problems:
+        counted[finding.file] += 1
+        if counted[finding.file] <= _MOST:
+            yield finding
+    for file, count in counted.items():
+        if count > _MOST:
+            yield Finding(file, 0, f"{count - _MOST} more like these", "not listed", "error")
 
 
 @dataclass(slots=True)

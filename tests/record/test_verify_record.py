@@ -305,3 +305,11 @@ def test_a_record_can_be_verified_while_it_is_written(ws: Workspace) -> None:
 def test_a_workspace_without_runs_is_whole(tmp_path: Path) -> None:
     assert verify(Workspace(tmp_path)) == verify(Workspace(tmp_path / "nowhere"))
     assert verify(Workspace(tmp_path)).ok
+
+
+def test_many_problems_of_one_file_are_counted_not_listed(ws: Workspace) -> None:
+    with ws.decisions.open("a") as file:
+        file.write('{"id":"x"}\n' * 150)
+    problems = verify(ws).problems
+    assert len(problems) == 101
+    assert "50 more" in problems[-1].seen
