@@ -15,12 +15,14 @@ from kda_tui.evaluation.statistics import (
     Block,
     ConfirmDecision,
     PromotionNumbers,
+    block_means,
     decide_confirm,
 )
 from kda_tui.evaluation.timing import ChildTimes, Timer
 from kda_tui.record.contract import Contract, WorkloadSpec
 
 CHILDREN = 3
+NOISE_FACTOR = 2.0  # how far beyond the A/A difference every block must lie to count in spite of it
 SPARE_CHILDREN = 3  # a child that the A/A control voids may be repeated; A/A says nothing about the candidate
 
 
@@ -64,14 +66,22 @@ def hidden_workloads(contract: Contract, seed: str) -> list[WorkloadSpec]:
     return drawn
 
 
-def void_reason(child: ChildTimes, margin: float) -> str:
-    """Why a child counts for nothing: the incumbent differs from itself by over half the margin. Else empty."""
+def void_reason(child: ChildTimes, numbers: PromotionNumbers) -> str:
+    """Why a child counts for nothing: the incumbent differs from itself by over half the margin. Else empty.
+
+    A difference that this noise cannot explain still counts: every block beyond the margin by twice the
+    noise, all in one direction. On a loaded machine that tells a factor of eight from nothing at all.
+    """
     aa = child.aa_mean
     if aa is None:
         return "no valid A/A pair"
-    if not abs(aa) <= margin / 2:
-        return f"the incumbent differs from itself by {abs(aa):.2%}, over half the margin of {margin:.2%}"
-    return ""
+    if abs(aa) <= numbers.margin / 2:
+        return ""
+    levels = block_means(child.ratios, numbers.weights)
+    beyond = numbers.margin + NOISE_FACTOR * abs(aa)
+    if levels and (min(levels) > beyond or max(levels) < -beyond):
+        return ""
+    return f"the incumbent differs from itself by {abs(aa):.2%}, over half the margin of {numbers.margin:.2%}"
 
 
 def run_confirm(
@@ -107,7 +117,7 @@ def run_confirm(
     started = 0
     while len(children) < CHILDREN:
         found = measure(started, workloads)
-        reason = void_reason(found, numbers.margin)
+        reason = void_reason(found, numbers)
         if not reason:
             children.append(found)
         else:

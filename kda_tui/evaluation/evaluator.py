@@ -203,7 +203,7 @@ class Evaluation:
             return
         numbers = numbers_of(self.contract, self.timed)
         times = self._timer(candidate, self.log, 0).measure(self.contract.benchmark.blocks, alone=True)
-        if void_reason(times, numbers.margin):
+        if void_reason(times, numbers):
             self.log.void.add(0)
             times = self._timer(candidate, self.log, 1).measure(self.contract.benchmark.blocks, alone=True)
         self._take(times.ratios, times.over_baseline, self.log)
@@ -216,9 +216,9 @@ class Evaluation:
 
     def _judge_quiet(self, children: Sequence[ChildTimes]) -> None:
         """The controls: the incumbent against itself, and beside the candidate against alone."""
-        margin = numbers_of(self.contract, self.timed).margin
+        numbers = numbers_of(self.contract, self.timed)
         for times in children:
-            noisy = void_reason(times, margin)
+            noisy = void_reason(times, numbers)
             if noisy:
                 raise Inconclusive(noisy)
         self.gates["aa"] = "passed"

@@ -115,11 +115,19 @@ def test_an_incumbent_that_differs_from_itself_says_nothing(workspace: Path) -> 
     def clock(child: int, arm: str, call: int) -> float:
         return 100.0 if arm == "incumbent" else 103.0
 
-    found = judge(workspace, candidate=Behaviour(steady(80.0)), baseline=Behaviour(clock))
+    found = judge(workspace, candidate=Behaviour(steady(97.0)), baseline=Behaviour(clock))
     assert found.speed == "inconclusive" and "differs from itself" in found.reason
     assert found.gates["aa"] == "not_evaluated"
-    confirmed = judge(workspace, "confirm", candidate=Behaviour(steady(80.0)), baseline=Behaviour(clock))
+    confirmed = judge(workspace, "confirm", candidate=Behaviour(steady(97.0)), baseline=Behaviour(clock))
     assert confirmed.validity == "infrastructure_error" and confirmed.alpha_spent is None
+
+
+def test_noise_is_no_excuse_against_a_gain_far_beyond_it(workspace: Path) -> None:
+    def clock(child: int, arm: str, call: int) -> float:
+        return 100.0 if arm == "incumbent" else 103.0
+
+    found = judge(workspace, candidate=Behaviour(steady(50.0)), baseline=Behaviour(clock))
+    assert found.speed == "faster" and found.gates["aa"] == "passed"
 
 
 def test_a_rival_slowed_down_by_its_neighbour_says_nothing(workspace: Path) -> None:
