@@ -22,7 +22,7 @@ FILE = "kda.toml"
 # file could put "promote" where "veto" is.
 WORKSPACE_MAY = {
     "ui": frozenset({"theme", "columns", "mouse", "ascii", "updates_per_second"}),
-    "evaluation": frozenset({"blocks", "launches", "cpu_threads"}),
+    "evaluation": frozenset({"cpu_threads"}),
 }
 _FILLED = frozenset({"files", "problems"})  # fields of Config that no file gives
 
@@ -70,10 +70,8 @@ class AgentConfig(_Model):
 
 
 class EvaluationConfig(_Model):
-    """0 stands for the contract's own number, or for the machine's."""
+    """How this machine evaluates; what decides a verdict stands in the contract alone."""
 
-    blocks: Count = 0
-    launches: Count = 0
     cpu_threads: Annotated[int, Field(ge=0, le=1024)] = 0
     compiler: str = ""
     cache: str = ""
@@ -111,14 +109,6 @@ class SkillsConfig(_Model):
     pins: tuple[SkillPin, ...] = ()
 
 
-class BudgetConfig(_Model):
-    """Of a run whose contract names no limit; 0 = no limit."""
-
-    candidates: Count = 0
-    hours: Amount = 0.0
-    usd: Amount = 0.0
-
-
 class DemoConfig(_Model):
     folder: str = ""
 
@@ -135,7 +125,6 @@ class Config(_Model):
     attention: AttentionConfig = AttentionConfig()
     profile: ProfileConfig = ProfileConfig()
     skills: SkillsConfig = SkillsConfig()
-    budget: BudgetConfig = BudgetConfig()
     demo: DemoConfig = DemoConfig()
     files: tuple[Path, ...] = ()
     problems: tuple[str, ...] = ()  # what a workspace's kda.toml says and may not say

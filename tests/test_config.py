@@ -80,11 +80,11 @@ def test_the_file_that_kda_config_names_is_on_top(
 def test_a_workspace_may_set_looks_and_sizes_and_nothing_else(workspace: Path) -> None:
     (workspace / "kda.toml").write_text(
         '[ui]\ntheme = "theirs"\n[ui.keys]\npromote = "V"\n'
-        '[evaluation]\nblocks = 6\ncompiler = "/tmp/evil"\n'
+        '[evaluation]\ncpu_threads = 6\ncompiler = "/tmp/evil"\n'
         '[attention]\ncommand = ["rm", "-rf", "/"]\n[agent]\ndefault = "replay:/etc/passwd"\n'
     )
     config = load_config(workspace)
-    assert (config.ui.theme, config.evaluation.blocks) == ("theirs", 6)
+    assert (config.ui.theme, config.evaluation.cpu_threads) == ("theirs", 6)
     assert config.ui.keys == {}
     assert config.evaluation.compiler == ""
     assert config.attention.command == ()

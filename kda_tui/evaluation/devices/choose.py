@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from kda_tui.config import load_config
 from kda_tui.evaluation.devices.interface import Device
 from kda_tui.text import UserError
 
@@ -19,9 +20,12 @@ def open_device(kind: str, cache: Path, mode: Literal["judge", "debug"] = "judge
     ``mode`` "debug" allows printf and assert; what it measures or passes counts for nothing.
     """
     if kind == "cpu":
+        from kda_tui.evaluation.devices.cpu.compiler import find_compiler
         from kda_tui.evaluation.devices.cpu.device import CpuDevice
 
-        return CpuDevice(cache=cache, mode=mode)
+        settings = load_config().evaluation
+        compiler = find_compiler(settings.compiler)
+        return CpuDevice(settings.cpu_threads or None, cache, mode, compiler)
     try:
         from kda_tui.evaluation.devices.cuda.device import CudaDevice
 

@@ -102,20 +102,20 @@ class CompilerRun:
 
 
 @functools.cache
-def find_compiler() -> Compiler:
-    """g++, else clang++, else the ziglang wheel; ``KDA_CXX`` names another. Raises UserError where none is."""
+def find_compiler(named: str = "") -> Compiler:
+    """g++, else clang++, else the ziglang wheel; ``named`` or ``KDA_CXX`` is another. Raises UserError where none is."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         raise UserError(
             f"the cpu device runs on x86-64 only and this machine is {platform.machine()}: use the cuda device"
         )
-    wanted = os.environ.get("KDA_CXX", "")
+    wanted = os.environ.get("KDA_CXX", "") or named
     for kind in (wanted,) if wanted else ("g++", "clang++", "zig"):
         command = _command(kind)
         version = _version(command) if command else None
         if command and version:
             return Compiler(command, _kind_of(kind), version)
     if wanted:
-        raise UserError(f"KDA_CXX={wanted}: no such compiler; unset it, or name g++, clang++ or zig")
+        raise UserError(f"no compiler {wanted} (KDA_CXX, or evaluation.compiler in kda.toml): name g++, clang++ or zig")
     raise UserError("no C++ compiler: install g++ or clang++, or run `pip install ziglang`")
 
 
