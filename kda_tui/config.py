@@ -26,7 +26,6 @@ WORKSPACE_MAY = {
 }
 _FILLED = frozenset({"files", "problems"})  # fields of Config that no file gives
 
-Count = Annotated[int, Field(ge=0, le=1_000_000)]
 Amount = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 
 
