@@ -136,7 +136,7 @@ def _judge(request: JudgeRequest, quiet: bool) -> Verdict:
         try:
             return await judge.run(replace(request, samples_dir=str(folder / "samples")), _progress(quiet))
         finally:
-            judge.kill()
+            await judge.close()
 
     with tempfile.TemporaryDirectory(prefix="kda-eval-") as folder:
         (Path(folder) / "samples").mkdir()

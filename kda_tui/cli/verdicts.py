@@ -20,9 +20,11 @@ def lines(verdict: Verdict) -> Iterator[str]:
     if verdict.compile is not None and not verdict.compile.ok:
         yield verdict.compile.log.rstrip()
     yield from _workloads(verdict)
-    failed = [f"{name} {word.replace('_', ' ')}" for name, word in verdict.gates.items() if word != "passed"]
-    if failed:
-        yield "gates: " + ", ".join(failed)
+    # A rejected candidate leaves the later gates unevaluated; only what stopped it is news.
+    told = ("failed", "not_evaluated") if verdict.validity == "passed" else ("failed",)
+    gates = [f"{name} {word.replace('_', ' ')}" for name, word in verdict.gates.items() if word in told]
+    if gates:
+        yield "gates: " + ", ".join(gates)
     if verdict.mismatch is not None:
         yield from _mismatch(verdict.mismatch)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,3 +56,13 @@ def workspace(tmp_path: Path, kda: Callable[..., Answer]) -> Path:
     made = kda("new", "softmax_rows", root)
     assert made.code == 0, made.err
     return root
+
+
+@pytest.fixture
+def small(workspace: Path) -> Path:
+    """The same with one small workload: for tests that are not about times."""
+    contract = workspace / "contract.toml"
+    text = re.sub(r"(?s)\[\[workload\]\].*?(?=\n\[correctness\])", "", contract.read_text())
+    workload = '[[workload]]\nid = "r4_c33"\naxes = {rows = 4, cols = 33}\n\n[correctness]'
+    contract.write_text(text.replace("[correctness]", workload))
+    return workspace

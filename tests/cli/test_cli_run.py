@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,25 +13,16 @@ import pytest
 Kda = Callable[..., Any]
 
 
-def shrink(workspace: Path) -> None:
-    """One small workload: this is about decisions, not about times."""
-    contract = workspace / "contract.toml"
-    text = re.sub(r"(?s)\[\[workload\]\].*?(?=\n\[correctness\])", "", contract.read_text())
-    workload = '[[workload]]\nid = "r4_c33"\naxes = {rows = 4, cols = 33}\n\n[correctness]'
-    contract.write_text(text.replace("[correctness]", workload))
-
-
 @pytest.fixture
-def run(workspace: Path, kda: Kda) -> Any:
+def run(small: Path, kda: Kda) -> Any:
     """A workspace whose worker waits for the plan to be approved; ended when the test is over."""
-    shrink(workspace)
-    started = kda("run", workspace, "--json")
+    started = kda("run", small, "--json")
     assert started.code == 0, started.err
     assert started.json["run"] == "r001"
-    wait_for(kda, workspace, lambda s: s["phase"] == "plan_review")
-    yield workspace
-    kda("end", "--now", workspace)
-    wait_for(kda, workspace, lambda s: s["liveness"] != "alive")
+    wait_for(kda, small, lambda s: s["phase"] == "plan_review")
+    yield small
+    kda("end", "--now", small)
+    wait_for(kda, small, lambda s: s["liveness"] != "alive")
 
 
 def wait_for(kda: Kda, workspace: Path, reached: Callable[[Any], bool], within_s: float = 60.0) -> Any:
@@ -64,6 +55,14 @@ def test_a_run_is_steered_from_the_command_line(run: Path, kda: Kda) -> None:
     assert "nothing waits" in kda("decline", *here).err
 
     wait_for(kda, run, lambda s: s["counts"].get("judged", 0) >= 1 or s["counts"].get("passed", 0) >= 1)
+    own = run.parent / "own"
+    shutil.copytree(run / "baseline", own)
+    (own / "kernel.cu").write_text((own / "kernel.cu").read_text() + "\n// mine\n")
+    submitted = kda("submit", own, "-t", "by hand", *here)
+    assert submitted.code == 0
+    assert "taken; submitted as c" in submitted.out
+    assert "no launch.toml beside it" in kda("submit", _lonely(run.parent), *here).err
+
     assert "there is no candidate 999" in kda("veto", "999", *here).err
     vetoed = kda("veto", "1", *here, "-m", "not that one")
     assert (vetoed.code, vetoed.out.split(";")[0].strip()) == (0, "veto c0001: taken")
@@ -96,6 +95,14 @@ def test_a_run_is_steered_from_the_command_line(run: Path, kda: Kda) -> None:
     broken = kda("verify", run)
     assert broken.code == 1
     assert "candidates.jsonl:1" in broken.out
+
+
+def _lonely(folder: Path) -> Path:
+    """A kernel without a launch plan."""
+    (folder / "lonely").mkdir()
+    kernel = folder / "lonely" / "kernel.cu"
+    kernel.write_text("// nothing\n")
+    return kernel
 
 
 def test_a_decision_without_a_run_is_refused_before_it_is_sent(workspace: Path, kda: Kda) -> None:
