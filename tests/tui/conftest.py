@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from textual.message import Message
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from kda_tui.config import Config
 from kda_tui.record.snapshot import Snapshot
@@ -56,6 +57,11 @@ class Stage:
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
         await self.pilot.pause()
+
+    async def enter(self, text: str) -> None:
+        """Type a text into the open question and press Enter; one key at a time would take long."""
+        self.app.screen.query_one("#typed", Input).insert_text_at_cursor(text)
+        await self.press("enter")
 
     async def play(self, shown: Snapshot) -> None:
         """Hand a snapshot to the follower and wait until it is drawn."""

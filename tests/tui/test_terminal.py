@@ -75,7 +75,14 @@ def test_idle_writes_nothing(workspace: Path) -> None:
         assert app.written(begin) == 0
 
 
-@pytest.mark.parametrize("editor", ["false", "/no/such/editor", "true"])
+@pytest.mark.parametrize(
+    "editor",
+    [
+        "false",
+        pytest.param("/no/such/editor", marks=pytest.mark.slow),
+        pytest.param("true", marks=pytest.mark.slow),
+    ],
+)
 def test_an_editor_may_fail_and_the_screen_comes_back(workspace: Path, editor: str) -> None:
     with start(workspace, VISUAL=editor, EDITOR=editor) as app:
         app.wait_for(b"c0006")
