@@ -54,7 +54,8 @@ async def call(command: Sequence[str], facts: Mapping[str, Any], timeout_s: floa
         return Called(None, f"{command[0]}: {error.strerror or error}")
     body = json.dumps(dict(facts), ensure_ascii=False, default=str).encode() + b"\n"
     try:
-        output = await asyncio.wait_for(_talk(process, body), timeout_s)
+        async with asyncio.timeout(timeout_s):
+            output = await _talk(process, body)
     except TimeoutError:
         _kill(process)
         await process.wait()

@@ -17,7 +17,10 @@ class Signal:
 
     async def wait(self, timeout_s: float) -> None:
         """Until the next fire, or the timeout."""
+        event = self._event
         try:
-            await asyncio.wait_for(self._event.wait(), timeout_s)
+            # Not wait_for: before Python 3.12 it can swallow a cancellation that comes with the fire.
+            async with asyncio.timeout(timeout_s):
+                await event.wait()
         except TimeoutError:
             return

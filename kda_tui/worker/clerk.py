@@ -183,7 +183,10 @@ class Clerk:
     # --- promotion ---
 
     def promote(self, cand: str, decision: str, evaluation: str) -> None:
-        """R1: build outputs.new/, journal ``incumbent``, swap."""
+        """R1: build outputs.new/, journal ``incumbent``, swap. May be called again after a full disk."""
+        if self.snap.incumbent.decision == decision:
+            self.settle_outputs()
+            return
         self.checkpoint()
         prev = self.snap.incumbent.cand
         chosen = Incumbent(cand, prev, "promoted", decision, evaluation)

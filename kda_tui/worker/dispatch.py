@@ -261,7 +261,7 @@ class Dispatcher:
 
     def _cancelled(self, job: Job, claim: str) -> None:
         """No verdict, the attempt is not charged, samples stay but count for nothing (R7)."""
-        why = self._stop or "stopped"
+        why = self._stop
         c = self.clerk.snap.candidates[job.cand]
         self._end_claim(
             claim,

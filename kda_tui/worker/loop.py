@@ -108,10 +108,17 @@ class Worker:
             self.clerk.checkpoint()
             self.live.remove()
             return "stopped"
-        end_run(self.clerk, self._secret)
+        await self._end()
         self._tell("ended", {"why": self.clerk.book.ending, "by": self.clerk.book.ending_by})
         self.live.remove()
         return "ended"
+
+    async def _end(self) -> None:
+        while True:
+            try:
+                return end_run(self.clerk, self._secret)
+            except DiskFull:
+                await asyncio.sleep(TICK_S)
 
     def stop(self) -> None:
         """SIGTERM: the running claim is cancelled, nothing new starts, the run can be resumed."""
@@ -256,7 +263,10 @@ class Worker:
             if self.clerk.snap.hold or self._no_room or open_gate(self.clerk.snap, "ambiguous") is not None:
                 await self._changed.wait(TICK_S)
                 continue
-            await self._phase(self.clerk.snap.phase)
+            try:
+                await self._phase(self.clerk.snap.phase)
+            except DiskFull:
+                self._no_room = True
 
     def _over(self) -> bool:
         return self._stopping or (bool(self.clerk.book.ending) and not self.dispatcher.running)
@@ -295,16 +305,16 @@ class Worker:
             return
         notes = [n.decision for n in self.clerk.snap.steering if n.pinned and n.seen_turn is None]
         self.desk.iteration += 1
+        before = self._news()
         outcome = await self._play(self.agent.iterate(self.desk))
         if outcome is not None:
             for note in notes:  # the agent's snapshot had them from the beginning of the iteration
                 self.clerk.event("steer_seen", decision=note, turn=self.desk.iteration)
         if outcome == "converged":
-            await self._until_news()
+            await self._until_news(before)
 
-    async def _until_news(self) -> None:
-        """The agent has nothing to do: wait until a decision or a result changes the picture."""
-        before = self._news()
+    async def _until_news(self, before: tuple[Any, ...]) -> None:
+        """The agent has nothing to do: wait until a decision or a result changes what it saw before."""
         self._idle = True
         try:
             while self._news() == before and not self._over():

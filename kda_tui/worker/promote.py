@@ -6,13 +6,14 @@ Everything here is derived from the record, so that a crash at any point is mend
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from kda_tui.record.artifacts import write_file
+from kda_tui.record.ledger import sync_folder
 from kda_tui.record.paths import Workspace
 from kda_tui.record.records import Candidate, Decision, to_line
 from kda_tui.record.snapshot import Evaluation, Incumbent, Snapshot
@@ -31,14 +32,14 @@ def build(ws: Workspace, snap: Snapshot, chosen: Incumbent) -> Path:
     if source is not None:
         for path in sorted(source.iterdir()):
             if path.is_file() and path.name != "notes.md":
-                _write(new / path.name, path.read_bytes())
+                write_file(new / path.name, path.read_bytes())
     candidate = snap.candidates.get(chosen.cand)
     evaluation = snap.evaluations.get(chosen.eval)
     decision = next((d for d in snap.decisions if d.id == chosen.decision), None)
     evidence = _evidence(snap, chosen, candidate, evaluation, decision)
-    _write(new / EVIDENCE, (json.dumps(evidence, ensure_ascii=False, indent=2) + "\n").encode())
-    _write(new / REPORT, _report(snap, chosen, candidate, evaluation, decision).encode())
-    _sync_folder(new)
+    write_file(new / EVIDENCE, (json.dumps(evidence, ensure_ascii=False, indent=2) + "\n").encode())
+    write_file(new / REPORT, _report(snap, chosen, candidate, evaluation, decision).encode())
+    sync_folder(new)
     return new
 
 
@@ -49,7 +50,7 @@ def swap(ws: Workspace) -> None:
     if ws.outputs.exists():
         ws.outputs.rename(old)
     new.rename(ws.outputs)
-    _sync_folder(ws.root)
+    sync_folder(ws.root)
     shutil.rmtree(old, ignore_errors=True)
 
 
@@ -199,18 +200,3 @@ def _rule_words(rule: Mapping[str, Any]) -> str:
         else []
     )
     return f"the written rule `{rule.get('contract_key')}`" + (f" ({', '.join(given)})" if given else "")
-
-
-def _write(path: Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -13,8 +13,7 @@ from kda_tui.worker.facts import contract_sha
 async def carry_out(clerk: Clerk, desk: Desk, cand: str, limit: int, order: str) -> str:
     """Search until converged or ``limit`` candidates were submitted (0 = the whole grid); in words what came of it."""
     snap = clerk.snap
-    claim = clerk.next_name()
-    attempt = clerk.book.attempts["autotune", cand] + 1
+    claim, attempt = clerk.next_name(), clerk.book.attempts["autotune", cand] + 1
     ordered: dict[str, Any] = {"for": order} if order else {}
     before = set(snap.candidates)
     clerk.event(

@@ -130,7 +130,9 @@ def plan_items(spaces: Sequence[Space], restarts: int) -> list[tuple[str, str]]:
     titles = [f"measure {space.name} with its declared defaults ({words(space.start)})" for space in spaces]
     for space in spaces:
         titles += [
-            f"vary {name} of {space.name} over {', '.join(map(str, values))}" for name, values in space.axes
+            f"vary {name} of {space.name} over {', '.join(map(str, values))}"
+            for name, values in space.axes
+            if len(values) > 1
         ]
     for space in spaces:
         if space.axes and space.size > len(space.axes):
