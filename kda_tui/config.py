@@ -26,6 +26,7 @@ WORKSPACE_MAY = {
 }
 _FILLED = frozenset({"files", "problems"})  # fields of Config that no file gives
 
+Count = Annotated[int, Field(ge=0, le=1_000_000)]
 Amount = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 
 
@@ -108,6 +109,14 @@ class SkillsConfig(_Model):
     pins: tuple[SkillPin, ...] = ()
 
 
+class BudgetConfig(_Model):
+    """Of a run whose contract names no limit; 0 = no limit."""
+
+    candidates: Count = 0
+    hours: Amount = 0.0
+    usd: Amount = 0.0
+
+
 class DemoConfig(_Model):
     folder: str = ""
 
@@ -124,6 +133,7 @@ class Config(_Model):
     attention: AttentionConfig = AttentionConfig()
     profile: ProfileConfig = ProfileConfig()
     skills: SkillsConfig = SkillsConfig()
+    budget: BudgetConfig = BudgetConfig()
     demo: DemoConfig = DemoConfig()
     files: tuple[Path, ...] = ()
     problems: tuple[str, ...] = ()  # what a workspace's kda.toml says and may not say

@@ -19,10 +19,12 @@ def run(small: Path, kda: Kda) -> Any:
     started = kda("run", small, "--json")
     assert started.code == 0, started.err
     assert started.json["run"] == "r001"
-    wait_for(kda, small, lambda s: s["phase"] == "plan_review")
-    yield small
-    kda("end", "--now", small)
-    wait_for(kda, small, lambda s: s["liveness"] != "alive")
+    try:
+        wait_for(kda, small, lambda s: s["phase"] == "plan_review")
+        yield small
+    finally:
+        kda("end", "--now", small)
+        wait_for(kda, small, lambda s: s["liveness"] != "alive")
 
 
 def wait_for(kda: Kda, workspace: Path, reached: Callable[[Any], bool], within_s: float = 60.0) -> Any:
