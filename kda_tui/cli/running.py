@@ -10,8 +10,7 @@ import click
 
 from kda_tui.cli.entry import Unavailable
 from kda_tui.cli.output import print_json, say
-from kda_tui.cli.target import find_workspace, json_option, workspace_argument
-from kda_tui.text import UserError
+from kda_tui.cli.target import find_folder, find_workspace, json_option, workspace_argument
 
 
 @click.command("run")
@@ -71,11 +70,10 @@ def run_command(
 @workspace_argument
 @click.option("--read-only", is_flag=True, help="Look only: no decision can be sent, nothing is written.")
 def open_command(workspace: Path | None, read_only: bool) -> int:
-    """Open the screen on WORKSPACE. Leaving it (q) changes nothing for the run."""
-    root = find_workspace(workspace).root
+    """Open the screen on WORKSPACE, or on a folder of workspaces. Leaving it (q) changes nothing for the run."""
+    root = find_folder(workspace)
     require_terminal(f"kda status {root} and kda watch {root} print the same facts")
-    open_screen(root, read_only)
-    return 0
+    return open_screen(root, read_only)
 
 
 def require_terminal(instead: str) -> None:
@@ -86,11 +84,8 @@ def require_terminal(instead: str) -> None:
         raise Unavailable(f"TERM={os.environ.get('TERM') or 'unset'} cannot show the screen; {instead}")
 
 
-def open_screen(root: Path, read_only: bool = False) -> None:
-    """Show the screen until the person leaves it."""
+def open_screen(root: Path, read_only: bool = False) -> int:
+    """Show the screen until the person leaves it; its exit code."""
     from kda_tui.tui.app import run_app
 
-    try:
-        run_app(root, read_only=read_only)
-    except OSError as error:
-        raise UserError(f"{root}: the screen stopped: {error}") from error
+    return run_app(root, read_only=read_only)

@@ -35,16 +35,20 @@ def json_option(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")(command)
 
 
-def find_workspace(given: Path | None) -> Workspace:
-    """The workspace named by the command, else by ``kda -C``, else the current folder."""
+def find_folder(given: Path | None) -> Path:
+    """The folder named by the command, else by ``kda -C``, else the current one; it exists."""
     context = click.get_current_context(silent=True)
-    root = given or (context.obj if context is not None else None) or Path()
-    root = root.expanduser().absolute()
+    root = (given or (context.obj if context is not None else None) or Path()).expanduser().absolute()
     if not root.is_dir():
         raise UserError(f"{root}: there is no such folder")
-    ws = Workspace(root.resolve())
+    return root.resolve()
+
+
+def find_workspace(given: Path | None) -> Workspace:
+    """The workspace in :func:`find_folder`."""
+    ws = Workspace(find_folder(given))
     if not ws.contract.is_file() and not ws.runs.is_dir():
-        raise UserError(f"{root}: no workspace (no contract.toml); name one, or make one with kda new")
+        raise UserError(f"{ws.root}: no workspace (no contract.toml); name one, or make one with kda new")
     return ws
 
 
