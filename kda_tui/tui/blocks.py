@@ -29,8 +29,13 @@ NAMES: Mapping[str, tuple[str, str]] = {
 }
 
 
-def block_lines(block: TranscriptBlock | Finding, unfolded: bool, cells: int) -> list[Line]:
-    """The rows of a block at a width; folded blocks take one row."""
+def block_lines(
+    block: TranscriptBlock | Finding, unfolded: bool, cells: int, who: str = "", aside: str = ""
+) -> list[Line]:
+    """The rows of a block at a width; folded blocks take one row.
+
+    ``who`` stands before the text, ``aside`` after it: who steered, and whether the agent has seen it.
+    """
     if isinstance(block, Finding):
         return wrap(
             (span(f"{'':9}fault  ", "bad"), span(f"line {block.line}: {block.seen}; {block.done}", "bad")),
@@ -40,6 +45,10 @@ def block_lines(block: TranscriptBlock | Finding, unfolded: bool, cells: int) ->
     name, style = NAMES.get(block.kind, (block.kind[:6], ""))
     lead: Line = (span(f"{words.time_of_day(block.t)} ", "dim"), span(f"{name:<7}", style))
     body, hidden = _body(block, style, unfolded)
+    if who:
+        body[0] = (span(f"{who}: ", "bold"), *body[0])
+    if aside:
+        body[-1] = (*body[-1], span(f"  {aside}", "dim"))
     out: list[Line] = []
     for n, line in enumerate(body):
         head = lead if n == 0 else (span(" " * INDENT),)

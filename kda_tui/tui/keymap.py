@@ -108,7 +108,7 @@ def keymap_document() -> str:
         "",
         "Generated from the registry of actions (`kda_tui/tui/actions.py`); a test compares it.",
         "",
-        'Remap by id in kda.toml: `[tui.keys]` then for example `zoom = "z"` or `find = ["/", "ctrl+s"]`.',
+        'Remap by id in your own kda.toml: `[ui.keys]`, then for example `zoom = "z"` or `find = ["/", "ctrl+s"]`.',
         "A capital letter changes something and asks once; Enter with a typed reason confirms, `y` never does.",
         "Keys that clash are reported when the screen opens.",
     ]

@@ -77,7 +77,7 @@ def join(parts: Iterable[Line], between: str = "  ") -> Line:
     """Non-empty lines side by side."""
     out: list[Span] = []
     for part in parts:
-        if not part:
+        if not any(text for text, _ in part):
             continue
         if out:
             out.append((between, ""))

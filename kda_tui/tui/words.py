@@ -208,12 +208,9 @@ def comparison(cand: Candidate, snapshot: Snapshot) -> Line:
 
 
 def mismatch(cand: Candidate) -> str:
-    """Where an incorrect candidate is wrong, in a few words."""
-    worst = cand.worst or {}
-    tile = worst.get("tile")
-    where = f"worst tile {tile}" if tile not in (None, "") else ""
-    load = worst.get("workload")
-    return " ".join(part for part in (where, f"in {load}" if load and where else "") if part)
+    """Where an incorrect candidate is worst, in a few words."""
+    tile = (cand.worst or {}).get("tile")
+    return f"worst at {tile}" if tile not in (None, "") else ""
 
 
 def decision(cand: Candidate, snapshot: Snapshot, now: float, long: bool = False) -> Span:

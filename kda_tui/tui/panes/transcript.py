@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from kda_tui.record.records import TranscriptBlock
-from kda_tui.record.snapshot import Finding, Snapshot
+from kda_tui.record.snapshot import Finding, Snapshot, Steering
 from kda_tui.tui import words
 from kda_tui.tui.blocks import block_lines, usage_words
 from kda_tui.tui.line import EMPTY, Line, join, plain, split, wrap
@@ -59,7 +59,7 @@ class TranscriptPane(TextPane):
         self._file: Records | None = None
         self._read_size = -1
         self._seen_total = 0
-        self._laid: dict[tuple[int, bool, int], list[Line]] = {}
+        self._laid: dict[tuple[int, bool, int, str], list[Line]] = {}
         self._searching = ""
         self.say: Callable[[str], None] = lambda text: None
 
@@ -123,12 +123,14 @@ class TranscriptPane(TextPane):
 
     def layout_rows(self, snapshot: Snapshot, now: float, cells: int) -> tuple[Line, list[Keyed]]:
         rows: list[Keyed] = []
+        steering = {note.decision: note for note in snapshot.steering}
         for n, block in enumerate(self.window.blocks):
             record = self.window.lo + n
-            tag = (record, record in self.unfolded, cells)
+            who, aside = _steered(block, steering)
+            tag = (record, record in self.unfolded, cells, aside)
             lines = self._laid.get(tag)
             if lines is None:
-                lines = self._laid[tag] = block_lines(block, record in self.unfolded, cells)
+                lines = self._laid[tag] = block_lines(block, record in self.unfolded, cells, who, aside)
             rows += [(f"{record}:{m}", line) for m, line in enumerate(lines)]
         at_end = self.window.lo + len(self.window.blocks) >= self.window.total
         live = snapshot.live
@@ -268,6 +270,16 @@ class TranscriptPane(TextPane):
         direction = 1 if forward else -1
         self._want(self.window.lo, search=(self._searching, at + direction, direction))
         return f"searching '{self._searching}'…"
+
+
+def _steered(block: Block, steering: Mapping[str, Steering]) -> tuple[str, str]:
+    """Who gave a steering note, and whether the agent has seen it."""
+    if not isinstance(block, TranscriptBlock) or block.kind != "steer":
+        return "", ""
+    note = steering.get(str(block.extra.get("decision", "")))
+    if note is None:
+        return str(block.extra.get("who", "")), ""
+    return note.who, f"seen in turn {note.seen_turn}" if note.seen_turn is not None else "not seen yet"
 
 
 def _open(path: Path) -> Records:
