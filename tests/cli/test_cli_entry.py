@@ -158,3 +158,10 @@ def test_a_signal_ends_a_watching_command(workspace: Path) -> None:
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=10)
     assert (process.returncode, out, err) == (130, "", "\nkda: interrupted\n")
+
+
+def test_without_a_terminal_there_is_no_screen_but_a_way(workspace: Path) -> None:
+    done = kda("open", str(workspace))
+    assert done.returncode == 3
+    assert "kda watch" in done.stderr
+    assert done.stderr.count("\n") == 1
