@@ -47,8 +47,8 @@ COLUMNS: Mapping[str, Column] = {
     column.id: column
     for column in (
         Column("id", "id", 6, 0, lambda c, x: (span(c.id, "bold"),), lambda c: c.id),
-        Column("hypothesis", "hypothesis", 0, 0, lambda c, x: _text(c.hypothesis or c.family), lambda c: c.hypothesis.lower()),
-        Column("parents", "parents", 7, 5, lambda c, x: (span(" ".join(c.parents), "dim"),), lambda c: " ".join(c.parents)),
+        Column("hypothesis", "hypothesis", 0, 0, lambda c, x: _text(words.hypothesis(c)), lambda c: c.hypothesis.lower()),
+        Column("parents", "parents", 8, 5, lambda c, x: (span(" ".join(c.parents), "dim"),), lambda c: " ".join(c.parents)),
         Column("item", "item", 4, 5, lambda c, x: (span(c.item, "dim"),), lambda c: c.item),
         Column("author", "author", 6, 9, lambda c, x: (span(c.author, "dim"),), lambda c: c.author),
         Column("verdict", "verdict", 12, 0, lambda c, x: (words.verdict(c, x.claims.get(c.id), x.snapshot.live, x.snapshot.liveness == "alive"),), lambda c: (c.validity != "passed", c.validity, c.speed)),

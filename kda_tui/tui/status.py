@@ -59,7 +59,7 @@ def _running(snapshot: Snapshot) -> Line:
     live = snapshot.live if snapshot.liveness == "alive" else None
     claim = next(iter(snapshot.claims), None)
     if claim is None or snapshot.liveness != "alive":
-        return plain(live.waiting, "dim") if live is not None and live.waiting else EMPTY
+        return plain(f"waits for {live.waiting}", "dim") if live is not None and live.waiting else EMPTY
     stage = live.stage if live is not None and live.claim == claim.id and live.stage else claim.op
     head = span(f"{claim.cand} {stage}".strip(), "info")
     if live is None or live.claim != claim.id or live.fraction is None:

@@ -137,7 +137,9 @@ def ratio(value: float | None) -> str:
 
 def share(value: float | None) -> str:
     """A share as per cent."""
-    return "-" if value is None or not math.isfinite(value) else f"{100 * value:.0f}%"
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{100 * value:.1f}%" if 0 < abs(value) < 0.01 else f"{100 * value:.0f}%"
 
 
 def count(value: float | int | None) -> str:
@@ -205,6 +207,12 @@ def comparison(cand: Candidate, snapshot: Snapshot) -> Line:
     if cand.lo is not None and cand.hi is not None:
         return (head, span(f" [{ratio(cand.lo)} {ratio(cand.hi)}]", "dim"))
     return (head,)
+
+
+def hypothesis(cand: Candidate) -> str:
+    """What a candidate tries; its defines first, since siblings often differ in nothing else."""
+    defines = " ".join(f"{name}={value}" for name, value in cand.defines.items())
+    return f"{defines}  {cand.hypothesis or cand.family}".strip()
 
 
 def mismatch(cand: Candidate) -> str:

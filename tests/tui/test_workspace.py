@@ -224,3 +224,21 @@ async def test_ascii_draws_with_ascii_only(stage: StageMaker) -> None:
     async with stage(size=(200, 50), ascii=True) as s:
         await s.press("t", "V")
         assert s.text().isascii()
+
+
+async def test_the_cursor_stays_on_the_newest_row_until_it_is_moved(stage: StageMaker) -> None:
+    async with stage() as s:
+        before = s.screen.snapshot
+        assert before is not None and s.screen.candidates.selected == "c0042"
+        new = {
+            n: Candidate(n, seq=70, t=at(0), hypothesis="new", stage="submitted") for n in ("c0043", "c0044")
+        }
+        await s.play(replace(before, version=2, candidates={**before.candidates, "c0043": new["c0043"]}))
+        assert s.screen.candidates.selected == "c0043"
+        await s.press("j", "k", "j")
+        assert s.screen.candidates.selected == "c0042"
+        await s.play(replace(before, version=3, candidates={**before.candidates, **new}))
+        assert s.screen.candidates.selected == "c0042"
+        assert "c0044" in s.text()
+        await s.press("g")
+        assert s.screen.candidates.selected == "c0044"

@@ -19,7 +19,10 @@ ORDERS: Sequence[str] = ("age", "us", "ratio", "floor", "verdict", "reg", "decis
 
 
 class CandidatesPane(Pane):
-    """Selection is by candidate id: it stays when rows arrive, sort or go."""
+    """Selection is by candidate id: it stays when rows arrive, sort or go.
+
+    Until the cursor is moved it stays on the newest row, so that a screen left alone shows what is new.
+    """
 
     number = 4
     title = "candidates"
@@ -52,6 +55,7 @@ class CandidatesPane(Pane):
         self._at: dict[str, int] = {}
         self._branch: dict[str, str] = {}
         self._branch_cells = 0
+        self.follows = True  # the cursor stays on the newest row until it is moved; g takes it back there
         self._snapshot: Snapshot | None = None
         self._candidates: Mapping[str, Candidate] = {}
         self._cells_context: columns.Context | None = None
@@ -74,7 +78,8 @@ class CandidatesPane(Pane):
     def _arrange(self) -> None:
         """Filter and order; the cursor stays on its candidate, or on the newest row when it was there."""
         selected = self.selected
-        at_top = self.cursor == 0 and self.top == 0 and self.order_by == "age" and not self.as_tree
+        newest_first = self.order_by == "age" and not self.as_tree and not self.reversed
+        follows = newest_first and self.follows
         if self.as_tree:
             pairs = [(c, b) for c, b in tree(self._candidates) if self._filter(self._candidates[c])]
             self._ids = [cand for cand, _ in pairs]
@@ -84,12 +89,16 @@ class CandidatesPane(Pane):
             self._branch, self._branch_cells = {}, 0
             self._ids = self._ordered([c for c in self._candidates.values() if self._filter(c)])
         self._at = {cand: i for i, cand in enumerate(self._ids)}
-        before = self.selected
-        if at_top and selected is None:
+        if follows:
+            self.cursor = self.top = 0
             self.sync()
         else:
+            stays = self.top if newest_first else None
             self.keep(selected, None)
-        if self.selected != before or selected is None:
+            if stays == 0 and self.cursor < self.room:  # new rows push in from above while there is room
+                self.top = 0
+                self.sync()
+        if self.selected != selected:
             self.cursor_moved()
 
     def _ordered(self, found: list[Candidate]) -> list[str]:
@@ -221,6 +230,14 @@ class CandidatesPane(Pane):
     def cursor_moved(self) -> None:
         if self.selected is not None:
             self.post_message(self.Selected(self.selected))
+
+    def move(self, rows: int) -> None:
+        super().move(rows)
+        self.follows = self.cursor == 0 and self.top == 0 and rows < 0
+
+    def scroll_rows(self, rows: int) -> None:
+        super().scroll_rows(rows)
+        self.follows = self.cursor == 0 and self.top == 0 and self.follows
 
     def opened(self) -> None:
         if self.selected is not None:

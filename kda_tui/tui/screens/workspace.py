@@ -59,6 +59,7 @@ class WorkspaceScreen(KeyScreen):
         self.zoomed = False
         self.frozen = False
         self._plots = 0
+        self._sent = ""  # the decision that the message is about
         self._message = ""
         self._message_until = 0.0
         self._lost = ""
@@ -186,6 +187,8 @@ class WorkspaceScreen(KeyScreen):
         if not self.frozen:
             first = self.snapshot is None
             self.snapshot = event.snapshot
+            if any(d.id == self._sent for d in event.snapshot.decisions[-8:]):
+                self._sent, self._message = "", ""  # the decision line says what became of it
             with self.app.batch_update():
                 self._redraw()
             if first:
@@ -292,6 +295,7 @@ class WorkspaceScreen(KeyScreen):
         if intent.kind == "request_changes":
             self.plan.comments.clear()
             self.plan.rebuild()
+        self._sent = decision.id
         alive = self.snapshot is not None and self.snapshot.liveness == "alive"
         then = "the worker takes it or says why not" if alive else "it is taken when a worker starts (Y)"
         self.say(f"{words.decision_name(decision.kind)} {words.target_of(decision)} SENT; {then}")
