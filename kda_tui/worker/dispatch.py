@@ -245,7 +245,8 @@ class Dispatcher:
                 await asyncio.sleep(PAUSE_S)
 
     def _finished(self, job: Job, claim: str, verdict: Verdict) -> None:
-        self.failures = (0, "")
+        if job.op != "compile":
+            self.failures = (0, "")
         c = self.clerk.snap.candidates[job.cand]
         contract = self.clerk.snap.contract
         if job.op == "compile" or contract is None:

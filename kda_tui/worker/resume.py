@@ -165,26 +165,24 @@ def _begin(
     if parent:
         fields["parent_run"] = parent
     clerk.event("run_started", **fields)
-    _reset_incumbent(clerk)
+    _forget_other_contracts(clerk)
     clerk.settle_outputs()
     clerk.checkpoint()
     return Opened(clerk, secret, new=True)
 
 
-def _reset_incumbent(clerk: Clerk) -> None:
-    """What was promoted under another contract is no rival under this one; the baseline is."""
+def _forget_other_contracts(clerk: Clerk) -> None:
+    """What was promoted or asked for under another contract is nothing under this one; the baseline is the rival."""
     snap = clerk.snap
-    if snap.incumbent.cand == BASELINE or snap.run is None:
-        return
+    in_force = snap.run.contract_sha if snap.run else ""
     evaluation = snap.evaluations.get(snap.incumbent.eval)
-    if evaluation is None or evaluation.contract_sha != snap.run.contract_sha:
-        clerk.event(
-            "incumbent",
-            cand=BASELINE,
-            prev=snap.incumbent.cand,
-            why="revoked",
-            text="the contract was amended",
-        )
+    if snap.incumbent.cand != BASELINE and (evaluation is None or evaluation.contract_sha != in_force):
+        prev = snap.incumbent.cand
+        clerk.event("incumbent", cand=BASELINE, prev=prev, why="revoked", text="the contract was amended")
+    for c in snap.candidates.values():
+        judged = snap.evaluations.get(c.eval)
+        if c.decision in ("requested", "promoted", "declined") and judged and judged.contract_sha != in_force:
+            clerk.change(c.id, decision="", reason=f"{c.decision} under another contract")
 
 
 def _end_amended(

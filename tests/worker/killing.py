@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 import random
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from kda_tui.record.inbox import new_decision, send
+from kda_tui.record.journal import Recorder
+from kda_tui.record.lock import WorkspaceLock
 from kda_tui.record.paths import Workspace
 from kda_tui.record.reader import Reader
 from kda_tui.record.verify import verify
+from kda_tui.text import Redactor
 from kda_tui.worker import promote
+from kda_tui.worker.offline import apply_pending
 from tests.worker.stage import journal
 
 
@@ -43,15 +48,21 @@ class Story:
 
 
 def play(
-    ws: Workspace, start: Sequence[str], seed: int, kills: int, longest_s: float, timeout_s: float = 120.0
+    ws: Workspace,
+    command: Callable[[bool], Sequence[str]],
+    seed: int,
+    kills: int,
+    longest_s: float,
+    timeout_s: float = 120.0,
+    on_kill: Callable[[Killed], None] = lambda killed: None,
 ) -> Story:
-    """Start ``start`` (with --resume after the first time), kill it ``kills`` times, then let it end."""
+    """Start ``command(resume)``, kill it ``kills`` times, then let it end."""
     rng = random.Random(seed)
     story = Story()
     deadline = time.monotonic() + timeout_s
     for number in range(kills + 1):
         resume = bool(ws.run_names()) and _begun(ws)
-        process = subprocess.Popen([*start, *(["--resume"] if resume else [])], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(command(resume), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if number < kills:
             wait = rng.uniform(0.0, longest_s)
             _disturb(ws, rng, story)
@@ -60,13 +71,14 @@ def play(
                 process.send_signal(signal.SIGKILL)
             process.communicate()
             story.kills.append(_look(ws, number + 1, wait))
-            if over and process.returncode == 0:
+            on_kill(story.kills[-1])
+            if _ended(ws):
                 break
             continue
         output = process.communicate(timeout=max(1.0, deadline - time.monotonic()))[0]
         if process.returncode != 0:
             story.problems.append(f"the last worker failed: {output.decode()[-2000:]}")
-    story.ended = Reader(ws.root).settle().phase == "ended"
+    story.ended = _ended(ws)
     story.problems += problems_of(ws, story.sent)
     return story
 
@@ -77,6 +89,14 @@ def _finished_within(process: subprocess.Popen[bytes], wait: float) -> bool:
         process.wait(timeout=wait)
     except subprocess.TimeoutExpired:
         return False
+    return True
+
+
+def _ended(ws: Workspace) -> bool:
+    """Ended, and nothing that people sent in the last moment is left; a worker or a command would take it."""
+    if not any(x["kind"] == "run_ended" for r in ws.run_names() for x in journal(ws.run(r).events)):
+        return False
+    apply_pending(ws)
     return True
 
 
@@ -106,22 +126,38 @@ def _look(ws: Workspace, number: int, wait: float) -> Killed:
     lines = [x for r in ws.run_names() for x in journal(ws.run(r).events)]
     last = lines[-1] if lines else {}
     words = " ".join(str(last.get(k)) for k in ("kind", "op", "cand") if last.get(k))
-    return Killed(number, wait, words or "nothing yet", len(lines), verify(ws).ok if lines else True)
+    return Killed(number, wait, words or "nothing yet", len(lines), _clean_when_opened(ws) if lines else True)
+
+
+def _clean_when_opened(ws: Workspace) -> bool:
+    """Whether verify is clean once the record is opened again; on a copy, so the next worker mends it itself."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Workspace(Path(folder) / "copy")
+        shutil.copytree(ws.root, copy.root, ignore=shutil.ignore_patterns(".cache"))
+        with WorkspaceLock.acquire(copy) as lock:
+            Recorder.open(copy, lock, copy.run_names()[-1], Redactor.from_environment({})).close()
+        return verify(copy).ok
 
 
 def problems_of(ws: Workspace, sent: Sequence[str]) -> list[str]:
     """Everything that was lost or doubled, in words; empty if the record is whole."""
     found: list[str] = []
     report = verify(ws)
-    found += [f"verify: {p.file}:{p.line} {p.seen}; {p.done}" for p in report.problems if p.severity == "error"]
+    found += [
+        f"verify: {p.file}:{p.line} {p.seen}; {p.done}" for p in report.problems if p.severity == "error"
+    ]
     lines = [x for r in ws.run_names() for x in journal(ws.run(r).events)]
     claims = Counter(x["claim"] for x in lines if x["kind"] == "claim")
     results = Counter(x["claim"] for x in lines if x["kind"] == "result")
     found += [f"claim {c} {n} times" for c, n in claims.items() if n > 1]
     found += [f"claim {c} has {results[c]} results" for c in claims if results[c] != 1]
-    orders = Counter(x["for"] for x in lines if x["kind"] == "result" and x.get("for") and x["outcome"] == "ok")
+    orders = Counter(
+        x["for"] for x in lines if x["kind"] == "result" and x.get("for") and x["outcome"] == "ok"
+    )
     found += [f"order {o} was done {n} times" for o, n in orders.items() if n > 1]
-    compiled = Counter(x["cand"] for x in lines if x["kind"] == "result" and x["op"] == "compile" and x["outcome"] == "ok")
+    compiled = Counter(
+        x["cand"] for x in lines if x["kind"] == "result" and x["op"] == "compile" and x["outcome"] == "ok"
+    )
     found += [f"{c} compiled {n} times" for c, n in compiled.items() if n > 1]
     measured = Counter(
         (x["cand"], x["opponent"]) for x in lines
@@ -134,7 +170,10 @@ def problems_of(ws: Workspace, sent: Sequence[str]) -> list[str]:
     found += [f"{p.name} is still in the inbox" for p in ws.inbox.glob("*.json")]
     effects = Counter((x["decision"], x["effect"]) for x in lines if "effect" in x)
     planned = {
-        (x["decision"]["id"], i) for x in lines if x["kind"] == "decision" for i in range(len(x.get("todo") or ()))
+        (x["decision"]["id"], i)
+        for x in lines
+        if x["kind"] == "decision"
+        for i in range(len(x.get("todo") or ()))
     }
     found += [f"effect {e} {n} times" for e, n in effects.items() if n > 1]
     found += [f"effect {e} was lost" for e in planned - set(effects)]
@@ -156,10 +195,3 @@ def _doubled(path: Path) -> list[str]:
             line = json.loads(raw)
             keys[line["run"], line["seq"]] += 1
     return [f"{path.name}: {key} {n} times" for key, n in keys.items() if n > 1]
-
-
-def environment(home: Path) -> dict[str, str]:
-    """An environment in which nothing of the developer's is touched."""
-    root = str(Path(__file__).parents[2])
-    folders = {f"XDG_{name}_HOME": str(home / name.lower()) for name in ("STATE", "CACHE", "CONFIG", "DATA")}
-    return {**os.environ, **folders, "PYTHONPATH": root, "KDA_USER": "kl"}

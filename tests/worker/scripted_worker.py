@@ -1,4 +1,4 @@
-"""A worker process with the scripted judge, to be killed: ``python -m tests.worker.scripted_worker ROOT [--resume]``."""
+"""A worker process with the scripted judge, to be killed: ``python -m tests.worker.scripted_worker ROOT PAUSE_S [--resume]``."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ from tests.worker.make import ScriptedJudge, speed_by_defines, starter
 
 if __name__ == "__main__":
     options = RunOptions(yes=("plan", "promotion", "end"), resume="--resume" in sys.argv)
-    judge = starter(lambda: ScriptedJudge(speed_by_defines, pause_s=0.03))
+    judge = starter(lambda: ScriptedJudge(speed_by_defines, pause_s=float(sys.argv[2])))
     print(run_worker(Workspace(Path(sys.argv[1])), options, own_log=False, start_judge=judge))
