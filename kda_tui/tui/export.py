@@ -33,13 +33,13 @@ def screen_svg(app: App[int]) -> str:
 
 
 async def render(
-    root: Path, size: tuple[int, int], keys: Sequence[str] = (), theme: str = ""
+    root: Path, size: tuple[int, int], keys: Sequence[str] = (), theme: str = "", read_only: bool = True
 ) -> tuple[str, str]:
-    """(SVG, text) of a workspace at a size, after some keys; read-only, without a terminal."""
+    """(SVG, text) of a workspace at a size, after some keys, without a terminal."""
     from kda_tui.tui.app import KdaApp
     from kda_tui.tui.screens.workspace import WorkspaceScreen
 
-    app = KdaApp(root, read_only=True)
+    app = KdaApp(root, read_only)
     if theme:
         app.use_theme(theme)
     async with app.run_test(size=size) as pilot:
