@@ -27,8 +27,8 @@ MAX_BYTES = 1 << 20
 _HOST_API = re.compile(r"(?:cuda|cu)[A-Z]\w*")
 _DEVICE_API = {"cudaGridDependencySynchronize", "cudaTriggerProgrammaticLaunchCompletion"}
 _OURS = re.compile(r"kda(?:_\w*)?|KDA_(?!CPU\b|DEBUG\b)\w*")
-_ONE_SIDED = re.compile(r"ifdef\s+KDA_CPU|if\s+defined\s*(?:\(\s*KDA_CPU\s*\)|\s+KDA_CPU)")
-_OTHER_SIDED = re.compile(r"ifndef\s+KDA_CPU|if\s+!\s*defined\s*(?:\(\s*KDA_CPU\s*\)|\s+KDA_CPU)")
+_ONE_SIDED = re.compile(r"ifdef\s+(KDA_CPU|KDA_DEBUG)|if\s+defined\s*\(?\s*(KDA_CPU|KDA_DEBUG)\s*\)?")
+_OTHER_SIDED = re.compile(r"ifndef\s+(KDA_CPU|KDA_DEBUG)|if\s+!\s*defined\s*\(?\s*(KDA_CPU|KDA_DEBUG)\s*\)?")
 _FLOATS = {"float32", "float64"}
 
 
@@ -73,7 +73,7 @@ def lint(
         return (LintFinding("size", 1, "", f"a source of more than {MAX_BYTES >> 20} MiB", True),)
     source = tokenize(text)
     rules = _rules(contract, device or contract.task.device, debug, kernels)
-    directives, code = _active(source, rules.cpu)
+    directives, code = _active(source, rules)
     found = [*_directives(directives, rules), *_words(code, rules), *_globals(code), *_kernels(code, rules)]
     found.sort(key=lambda f: (f.line, not f.refused, f.rule))
     first = {(f.rule, f.word): f for f in reversed(found)}
@@ -104,11 +104,11 @@ def _rules(contract: Contract, device: str, debug: bool, kernels: Sequence[str] 
     )
 
 
-def _active(source: Source, cpu: bool) -> tuple[list[list[Token]], list[Token]]:
-    """Directives and code, without what ``KDA_CPU`` surely excludes on this device."""
+def _active(source: Source, rules: _Rules) -> tuple[list[list[Token]], list[Token]]:
+    """Directives and code, without what ``KDA_CPU`` and ``KDA_DEBUG`` surely exclude."""
     directives: list[list[Token]] = []
     code: list[Token] = []
-    branches = _Branches(cpu)
+    branches = _Branches(rules.cpu, rules.debug)
     tokens = source.tokens
     i, at_line_start = 0, True
     while i < len(tokens):
@@ -133,8 +133,8 @@ def _active(source: Source, cpu: bool) -> tuple[list[list[Token]], list[Token]]:
 class _Branches:
     """The open ``#if``s: each taken, not taken, or (None) unknown and so read on both sides."""
 
-    def __init__(self, cpu: bool) -> None:
-        self._cpu = cpu
+    def __init__(self, cpu: bool, debug: bool) -> None:
+        self._defined = {"KDA_CPU": cpu, "KDA_DEBUG": debug}
         self._open: list[bool | None] = []
         self._not_taken = 0
 
@@ -157,9 +157,11 @@ class _Branches:
             self._pop()
 
     def _condition(self, words: str) -> bool | None:
-        if _ONE_SIDED.fullmatch(words):
-            return self._cpu
-        return not self._cpu if _OTHER_SIDED.fullmatch(words) else None
+        if (found := _ONE_SIDED.fullmatch(words)) is not None:
+            return self._defined[found[1] or found[2]]
+        if (found := _OTHER_SIDED.fullmatch(words)) is not None:
+            return not self._defined[found[1] or found[2]]
+        return None
 
     def _push(self, taken: bool | None) -> None:
         self._open.append(taken)
@@ -215,7 +217,7 @@ def _define(line: Sequence[Token]) -> Iterator[LintFinding]:
     if len(line) < 2:
         return
     name, body = line[1], line[2:]
-    if name.text == "KDA_CPU" or _OURS.fullmatch(name.text) or name.text.startswith("__"):
+    if name.text in ("KDA_CPU", "KDA_DEBUG") or _OURS.fullmatch(name.text) or name.text.startswith("__"):
         yield _refuse("define", name, f"{name.text} is not the candidate's to define")
     joined = [body[i - 1] for i in range(1, len(body)) if body[i].text == "##"]
     for token in joined:

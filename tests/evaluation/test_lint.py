@@ -199,3 +199,11 @@ def test_any_text_becomes_tokens_of_itself(text: str) -> None:
 def test_lines_are_those_of_the_file(pieces: list[str]) -> None:
     text = "".join(pieces) + "\nlast"
     assert tokenize(text).tokens[-1].line == text.count("\n") + 1
+
+
+def test_printf_may_stand_where_only_debugging_sees_it(contract: Contract) -> None:
+    guarded = '#ifdef KDA_DEBUG\n    printf("%d", i);\n#endif\n'
+    source = 'extern "C" __global__ void f(float* x)\n{\n    int i = 0;\n' + guarded + "    x[0] = i;\n}\n"
+    assert not [f for f in lint(source, contract) if f.refused]
+    assert [f.rule for f in lint(source.replace("ifdef", "ifndef"), contract) if f.refused] == ["printf"]
+    assert [f for f in lint("#define KDA_DEBUG 1\n" + source, contract) if f.refused]

@@ -78,4 +78,4 @@ def sha256(data: bytes) -> str:
 def default_cache() -> Path:
     """Where compiled programs and measured facts of this machine are kept."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if base else Path.home() / ".cache") / "kda-tui" / "cpu"
+    return (Path(base) if base else Path.home() / ".cache") / "kda" / "cpu"
