@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from kda_tui.evaluation.compare import compare
 from kda_tui.evaluation.dtypes import encode
 from kda_tui.evaluation.inputs import CaseKey
 from kda_tui.evaluation.mismatch import describe
-from kda_tui.evaluation.oracle import NotANumber, Oracle, OracleError, judged_calls
+from kda_tui.evaluation.oracle import NotANumber, Oracle, OracleError, Reference, judged_calls
 from tests.evaluation.contracts import COPY, contract
 
 
@@ -129,3 +130,17 @@ axes = {}
     found_wrong = compare(bits, want, spec)
     assert not found_wrong.ok
     assert describe(bits, want, spec, "w", "s", found_wrong).index == (33, 15)
+
+
+def test_a_compiled_file_beside_the_reference_is_not_run(tmp_path: Path) -> None:
+    import py_compile
+
+    evil = tmp_path / "evil.py"
+    evil.write_text("raise SystemExit('ran')\n")
+    path = tmp_path / "reference.py"
+    path.write_text("def reference(inputs, scalars):\n    return {}\n")
+    cached = tmp_path / "__pycache__" / f"reference.{sys.implementation.cache_tag}.pyc"
+    py_compile.compile(
+        str(evil), str(cached), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH
+    )
+    assert callable(Reference(path)._module.reference)
