@@ -14,7 +14,7 @@ from kda_tui.tui.intents import Here, NotNow, check_typed, intend, intended
 from kda_tui.tui.screens.confirm import ConfirmScreen
 from kda_tui.tui.send import ReadOnly, Sender
 from tests.tui.conftest import StageMaker, decisions_in
-from tests.tui.sample import NOW, at, snapshot
+from tests.tui.sample import at, snapshot
 
 PLAN_GATE = Gate("g7", "plan", {"plan_rev": 3}, sha="91d0" * 16, blocking=True, opened=at(5), seq=70)
 
@@ -214,4 +214,3 @@ def test_amount_needs_axis_number_and_reason() -> None:
     for bad in ("usd 40", "gold 3 x", "usd nan x", "usd -1 x", ""):
         with pytest.raises(NotNow):
             check_typed(intent, bad)
-    assert NOW > 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -263,11 +265,9 @@ def test_no_name_of_ours_hides_one_of_textual() -> None:
     from textual.widget import Widget
 
     import kda_tui.tui.app as app
-    import kda_tui.tui.panes as panes_package
     from kda_tui.tui.panes import benchmarks, candidates, contract, hotspots, plan, transcript
     from kda_tui.tui.widgets import rows
 
-    assert panes_package is not None
     allowed = {
         "app",
         "can_focus_children",
@@ -301,3 +301,11 @@ def test_no_name_of_ours_hides_one_of_textual() -> None:
                     if not n.startswith("_css") and not n.startswith("_") and n.islower()
                 }
                 assert hidden <= allowed, (kind, hidden - allowed)
+
+
+def test_the_screen_imports_nothing_heavy() -> None:
+    code = "import sys, kda_tui.tui.app; print([m for m in ('numpy', 'anthropic', 'pycuda', 'plotext', 'ncu_report') if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=REPOSITORY, check=True
+    )
+    assert done.stdout.strip() == "[]"

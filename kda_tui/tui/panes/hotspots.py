@@ -2,45 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kda_tui.record.paths import Workspace
 from kda_tui.record.snapshot import Snapshot
 from kda_tui.tui import words
-from kda_tui.tui.line import Line, plain, span, wrap
+from kda_tui.tui.line import Line, join, plain, span, wrap
 from kda_tui.tui.panes.pane import Keyed, TextPane, bar
+from kda_tui.tui.profiles import Seen, Spot, read_seen
 from kda_tui.tui.source import highlight
 
 AROUND = 2  # source lines shown before and after a hot one
-PROFILES = (".ncu-rep", ".csv", ".txt")
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    line: int
-    share: float
-    words: str
-    text: str
-    more: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """The profile of one candidate as this pane shows it."""
-
-    cand: str
-    file: str = ""
-    version: str = ""
-    kernel: str = ""
-    taken: float | None = None
-    spots: tuple[Spot, ...] = ()
-    notes: tuple[str, ...] = ()
-    why_none: str = ""
-    source: tuple[str, ...] = ()
 
 
 class HotspotsPane(TextPane):
@@ -87,7 +60,8 @@ class HotspotsPane(TextPane):
         if not seen.spots:
             rows = wrap(plain(seen.why_none or "no hotspots in this profile", "dim"), cells)
             return details, [(f"none:{n}", row) for n, row in enumerate(rows)]
-        out: list[Keyed] = [("kernel", plain(seen.kernel, "dim"))]
+        about = join([plain(seen.kernel, "dim"), plain(seen.verdict, "bold")])
+        out: list[Keyed] = [(f"kernel:{n}", row) for n, row in enumerate(wrap(about, cells, 2))]
         gauge = max(6, min(14, cells // 6))
         for spot in seen.spots:
             head = (
@@ -116,83 +90,9 @@ def _source_rows(seen: Seen, spot: Spot) -> list[Keyed]:
     return rows
 
 
-def read_seen(workspace: Workspace, cand: str) -> Seen:
-    """The newest profile of a candidate; runs in the reading thread."""
-    folder = workspace.profile / cand
-    files = sorted(
-        (p for p in _files(folder) if p.suffix in PROFILES),
-        key=lambda p: (PROFILES.index(p.suffix), -p.stat().st_mtime),
-    )
-    if not files:
-        why = _unavailable(folder)
-        return Seen(
-            cand, why_none=why or f"{cand} has no profile; I profiles it (with Nsight Compute, on a GPU)"
-        )
-    return _profile(workspace, cand, files[0])
-
-
 def _changed(folder: Path) -> int:
     """When a folder changed last, 0 when it is not there."""
     try:
         return folder.stat().st_mtime_ns
     except OSError:
         return 0
-
-
-def _files(folder: Path) -> list[Path]:
-    try:
-        return [p for p in folder.iterdir() if p.is_file()]
-    except OSError:
-        return []
-
-
-def _unavailable(folder: Path) -> str:
-    """What the worker wrote about a profile that could not be taken."""
-    try:
-        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return ""
-    if not isinstance(summary, Mapping):
-        return ""
-    return str(summary.get("unavailable") or summary.get("error") or summary.get("why") or "")
-
-
-def _profile(workspace: Workspace, cand: str, path: Path) -> Seen:
-    from kda_tui.profiling.hotspots import hotspots
-    from kda_tui.profiling.read import read_profile
-
-    profile = read_profile(path)
-    name = path.relative_to(workspace.root).as_posix()
-    if not profile.kernels:
-        return Seen(
-            cand, name, profile.version, why_none="; ".join(profile.findings) or "no kernel in this profile"
-        )
-    found = max((hotspots(kernel) for kernel in profile.kernels), key=lambda h: h.total)
-    spots = tuple(
-        Spot(
-            h.line,
-            h.share,
-            f"{h.words} ({words.share(h.stall_share)})",
-            h.text,
-            _cause(h.waits_how, h.waits_on),
-        )
-        for h in found.lines[:8]
-    )
-    return Seen(
-        cand, name, f"ncu {profile.version}" if profile.version else profile.form, found.kernel, path.stat().st_mtime,
-        spots, (*found.notes, *profile.findings), found.why_none, _source(workspace, cand),
-    )  # fmt: skip
-
-
-def _cause(how: str, lines: Sequence[int]) -> str:
-    return f"{how} line {', '.join(str(n) for n in lines[:3])}" if how and lines else how
-
-
-def _source(workspace: Workspace, cand: str) -> tuple[str, ...]:
-    try:
-        text = (workspace.candidate(cand) / "kernel.cu").read_text(
-            encoding="utf-8", errors="backslashreplace"
-        )
-    except OSError:
-        return ()
-    return tuple(text.split("\n")) if len(text) < 1 << 20 else ()
