@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from kda_tui.agents.interface import Evaluated, Proposal, Submitted
+from kda_tui.agents.interface import Evaluated, Proposal, Submitted, T, Turn
+from kda_tui.record import clock
 from kda_tui.record.records import Candidate, TranscriptBlock
 from kda_tui.record.snapshot import Snapshot
+from kda_tui.record.transcript import TranscriptFile
 from kda_tui.worker import gates
 from kda_tui.worker.changed import Signal
 from kda_tui.worker.clerk import Clerk
@@ -18,12 +20,15 @@ from kda_tui.worker.facts import is_rejected, open_gate, promotable
 from kda_tui.worker.intake import admit
 from kda_tui.worker.jobs import Job, has_ticket
 from kda_tui.worker.live import LiveWriter
+from kda_tui.worker.paid import PaidWork
 
 BLOCK_FIELDS = frozenset(
     {"iter", "turn", "msg", "block", "call", "tool", "args", "is_error", "partial", "dur_s", "claim"}
     | {"cand", "item", "model", "stop_reason", "usage", "usd", "cache_miss"}
 )
 MAX_BROKEN_OFF = 2  # confirms of one pair that ended without a verdict, before the agent may ask no more
+NOTES = "docs/notes.md"
+MAX_NOTES = 16 << 10
 STREAM_TAIL = 4000  # characters of unfinished text that live.json shows
 
 
@@ -38,6 +43,8 @@ class WorkerDesk:
         changed: Signal,
         may_submit: Callable[[], Awaitable[None]],
         tune: Callable[[str, int], Awaitable[str]],
+        may_start: Callable[[], bool] = lambda: True,
+        held: Callable[[str], None] = lambda why: None,
     ) -> None:
         self._clerk = clerk
         self._dispatcher = dispatcher
@@ -45,7 +52,9 @@ class WorkerDesk:
         self._changed = changed
         self._may_submit = may_submit
         self._tune = tune
-        self.iteration = 0
+        self._held = held
+        self._paid = PaidWork(clerk, live, changed, may_start)
+        self.iteration = _newest_iteration(clerk)
 
     @property
     def root(self) -> Path:
@@ -116,7 +125,54 @@ class WorkerDesk:
         self._live.set(streaming=None)
 
     def stream(self, text: str) -> None:
-        self._live.set(streaming=text[-STREAM_TAIL:] or None)
+        redactor = self._clerk.redactor
+        shown, _ = redactor.split_stream(text[-STREAM_TAIL - 2 * redactor.longest :])
+        self._live.set(streaming=shown[-STREAM_TAIL:] or None)
+
+    # --- paid turns ---
+
+    async def turn(
+        self,
+        work: Callable[[Turn], Awaitable[T]],
+        *,
+        op: Literal["turn", "review"] = "turn",
+        key: str = "",
+        model: str = "",
+        est_usd: float | None = None,
+        cand: str = "",
+    ) -> T:
+        return await self._paid.do(work, op, key, model, est_usd, cand)
+
+    async def hold(
+        self, why: Literal["auth", "api", "budget"], text: str, retry_s: float | None = None
+    ) -> None:
+        """Hold the run with its cause, say so, and wait; a hold by somebody else is waited for too."""
+        await self.say("notice", text, is_error=True)
+        if not self._clerk.snap.hold:
+            until: dict[str, Any] = (
+                {"until": clock.stamp(clock.parse(clock.now()) + retry_s)} if retry_s is not None else {}
+            )
+            self._clerk.event("hold", on=True, why=why, text=text, **until)
+            self._held(text)
+        while self._clerk.snap.hold:
+            await self._changed.wait(1.0)
+
+    async def seen(self, notes: Sequence[str]) -> None:
+        pinned = {n.decision for n in self._clerk.snap.steering if n.pinned and n.seen_turn is None}
+        for note in notes:
+            if note in pinned:
+                turn = self._clerk.snap.transcript.turns or self.iteration
+                self._clerk.event("steer_seen", decision=note, turn=turn)
+
+    async def write_notes(self, text: str) -> str:
+        """docs/notes.md is the newest copy; the transcript keeps every version."""
+        size = len(text.encode())
+        if size > MAX_NOTES:
+            return f"refused: {size} bytes; the limit is {MAX_NOTES}. Shorten them."
+        if secret := self._clerk.redactor.holds_secret(text):
+            return f"refused: the notes hold the value of {secret}"
+        self._clerk.artifact(self._clerk.ws.root / NOTES, text)
+        return f"written to {NOTES}"
 
     # --- plan, promotion, questions, the end ---
 
@@ -186,6 +242,12 @@ class WorkerDesk:
         self._clerk.say(
             TranscriptBlock(kind="notice", text=f"asks to end the run: {why}", iter=self.iteration)
         )
+
+
+def _newest_iteration(clerk: Clerk) -> int:
+    """The iteration that a former worker was in."""
+    blocks = TranscriptFile(clerk.paths.transcript).tail(200)
+    return max((b.iter for b in blocks if isinstance(b, TranscriptBlock)), default=0)
 
 
 def _submitted(c: Candidate, done: Done) -> Submitted:

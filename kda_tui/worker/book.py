@@ -14,6 +14,7 @@ from typing import Any
 from kda_tui.record.snapshot import BudgetLine
 
 ORDERS = ("measure", "rerun", "profile", "autotune")
+PAID = ("turn", "review")  # ops whose claims cost money and are never repeated by themselves
 STOPPED = "stopped"  # result.stop of a claim that ended because the worker was asked to stop
 
 
@@ -58,7 +59,9 @@ class Book:
     ended: bool = False
     started: Mapping[str, Any] | None = None
     declined_end: int = 0  # seq of the newest gate_close that declined to end the run
-    newest_work: int = 0  # seq of the newest result
+    newest_work: int = 0  # seq of the newest result that is not a paid turn
+    retry_at: str = ""  # when the hold of this moment ends by itself
+    reviews: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # by subject; also given-up ones
     usd: float = 0.0
     hours: float = 0.0
     budget: dict[str, BudgetLine] = field(default_factory=dict)  # as the meter last read it
@@ -128,7 +131,8 @@ class Book:
         self.retries.pop((op, cand), None)
 
     def _on_result(self, line: Mapping[str, Any]) -> None:
-        self.newest_work = int(line.get("seq") or 0)
+        if line.get("op") not in PAID:
+            self.newest_work = int(line.get("seq") or 0)
         claim = self.open_claims.pop(str(line.get("claim") or ""), None)
         self.usd += float(line.get("usd") or 0.0)
         if claim is None:
@@ -149,6 +153,12 @@ class Book:
         elif outcome == "ok":
             self.faults.pop((op, cand), None)
 
+    def _on_hold(self, line: Mapping[str, Any]) -> None:
+        self.retry_at = str(line.get("until") or "") if line.get("on") else ""
+
+    def _on_review(self, line: Mapping[str, Any]) -> None:
+        self.reviews[str(line.get("subject") or "")] = line
+
     def _on_gate_open(self, line: Mapping[str, Any]) -> None:
         self.gates[str(line.get("gate") or "")] = line
         evaluation = str((line.get("target") or {}).get("eval") or "")
@@ -160,12 +170,20 @@ class Book:
         self.closed[gate] = line
         if line.get("gate_kind") == "end" and line.get("outcome") == "declined":
             self.declined_end = int(line.get("seq") or 0)
+        if line.get("gate_kind") == "ambiguous" and line.get("outcome") == "abandoned":
+            self._forget_review(str(line.get("claim") or ""))
         if line.get("outcome") != "approved" or line.get("gate_kind") != "promotion":
             return
         cand = str(line.get("cand") or "")
         self.approvals[cand] = Approval(
             cand, str(line.get("decision") or ""), str(line.get("eval") or ""), gate
         )
+
+    def _forget_review(self, claim: str) -> None:
+        """A person gave up on a review that died: its subject is decided without one."""
+        op, _, subject = str(self.claims.get(claim, {}).get("key") or "").partition(":")
+        if op == "review":
+            self.reviews.setdefault(subject, {"subject": subject, "verdict": "none"})
 
     def _on_incumbent(self, line: Mapping[str, Any]) -> None:
         self.approvals.pop(str(line.get("cand") or ""), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from kda_tui.record import clock
@@ -41,8 +41,10 @@ def close(clerk: Clerk, gate: Gate, outcome: str) -> None:
     clerk.event("gate_close", gate=gate.id, gate_kind=gate.kind, outcome=outcome, **gate.target)
 
 
-def tend_requests(clerk: Clerk) -> list[str]:
-    """Put confirmed requests before people; drop those that cannot be promoted. Returns the gates opened."""
+def tend_requests(
+    clerk: Clerk, is_reviewed: Callable[[Evaluation], bool] = lambda confirm: True
+) -> list[str]:
+    """Put confirmed, reviewed requests before people; drop those that cannot be promoted. Returns the gates opened."""
     opened = []
     for c in list(clerk.snap.candidates.values()):
         if not is_asked_for(clerk.snap, clerk.book, c):
@@ -56,6 +58,8 @@ def tend_requests(clerk: Clerk) -> list[str]:
         _, hard = objections(clerk.snap, confirm)
         if hard:
             clerk.change(c.id, decision="", reason=f"confirm {confirm.id}: {', '.join(hard)}")
+            continue
+        if not is_reviewed(confirm):
             continue
         contract = clerk.snap.contract
         timeout = contract.gates.promotion_timeout_s if contract else None

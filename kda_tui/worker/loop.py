@@ -9,10 +9,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kda_tui.agents.interface import Agent
+from kda_tui.agents.interface import Agent, Interrupted, Reviewer, Subject
+from kda_tui.record import clock
 from kda_tui.record.ledger import DiskFull
 from kda_tui.record.records import TranscriptBlock
-from kda_tui.record.snapshot import BudgetLine
+from kda_tui.record.snapshot import BudgetLine, Evaluation
 from kda_tui.record.state_folder import RunSecret
 from kda_tui.text import UserError, clean_line
 from kda_tui.worker import gates, tuning
@@ -25,7 +26,8 @@ from kda_tui.worker.ending import end_run
 from kda_tui.worker.facts import open_gate, unanswered_comments
 from kda_tui.worker.inputs import FixedInputs
 from kda_tui.worker.live import LiveWriter
-from kda_tui.worker.planning import comment_lines, propose_newest, record_draft, record_plan
+from kda_tui.worker.planning import comment_lines, propose_newest, record_draft, record_plan, unproposed
+from kda_tui.worker.reviews import Reviews
 from kda_tui.worker.seeds import seed_pool
 
 TICK_S = 0.5
@@ -54,6 +56,7 @@ class Worker:
         yes: Sequence[str] = (),
         tell: Tell = lambda what, facts: None,
         tick_s: float = TICK_S,
+        reviewer: Reviewer | None = None,
     ) -> None:
         contract = clerk.snap.contract
         if contract is None:
@@ -79,7 +82,17 @@ class Worker:
             changed=self._changed,
             before=self.settle,
         )
-        self.desk = WorkerDesk(clerk, self.dispatcher, self.live, self._changed, self._may_submit, self._tune)
+        self.desk = WorkerDesk(
+            clerk,
+            self.dispatcher,
+            self.live,
+            self._changed,
+            self._may_submit,
+            self._tune,
+            self._may_start,
+            lambda why: tell("held", {"why": why}),
+        )
+        self.reviews = Reviews(clerk, self.desk, self._changed, reviewer)
         self._inputs = FixedInputs(clerk.ws, clerk.book.started or {})
         self._idle = False
         self._stopping = False
@@ -93,13 +106,15 @@ class Worker:
         serving = asyncio.create_task(self.dispatcher.serve())
         ticking = asyncio.create_task(self._tick())
         driving = asyncio.create_task(self._drive())
+        reviewing = asyncio.create_task(self.reviews.serve())
+        tasks = (serving, ticking, driving, reviewing)
         try:
-            await asyncio.wait({serving, ticking, driving}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self.dispatcher.close()
-            for task in (ticking, driving):
+            for task in (ticking, driving, reviewing):
                 task.cancel()
-            done = await asyncio.gather(serving, ticking, driving, return_exceptions=True)
+            done = await asyncio.gather(*tasks, return_exceptions=True)
             self.dispatcher.drop_judge()
         for outcome in done:
             if isinstance(outcome, Exception):
@@ -116,6 +131,7 @@ class Worker:
     async def _end(self) -> None:
         while True:
             try:
+                gates.tend_requests(self.clerk)  # those whose review did not come in time too
                 return end_run(self.clerk, self._secret)
             except DiskFull:
                 await asyncio.sleep(TICK_S)
@@ -146,16 +162,34 @@ class Worker:
     def _settle(self) -> None:
         self._watch_disk()
         self._watch_inputs()
+        self._watch_retry()
         self.clerk.drain()
+        self._propose()
         gates.decide_by_rule(self.clerk, self.yes)
         gates.expire(self.clerk)
-        gates.tend_requests(self.clerk)
+        gates.tend_requests(self.clerk, self._is_reviewed)
         self.dispatcher.look_for_stops()
         self._watch_judge()
         self._watch_budget()
         self._tell_people()
         if not self.dispatcher.running:
             self.live.waits(self._waiting_words())
+
+    def _watch_retry(self) -> None:
+        """A hold for an API that asked to wait ends by itself."""
+        until = self.clerk.book.retry_at
+        if until and self.clerk.snap.hold and clock.parse(clock.now()) >= clock.parse(until):
+            self.clerk.event("hold", on=False, why=self.clerk.snap.hold, text="tries again")
+
+    def _propose(self) -> bool:
+        """Put a new plan revision before people once it is reviewed. True if a plan waits."""
+        newest = unproposed(self.clerk)
+        if newest is not None and not self.reviews.is_done(Subject("plan", rev=newest.rev)):
+            return True
+        return (newest is not None or self.clerk.snap.phase == "plan") and propose_newest(self.clerk)
+
+    def _is_reviewed(self, confirm: Evaluation) -> bool:
+        return self.reviews.is_done(Subject("promotion", cand=confirm.cand, eval=confirm.id))
 
     def _watch_disk(self) -> None:
         """Hold while there is still room to write down why; go on by itself when there is room again."""
@@ -286,12 +320,14 @@ class Worker:
             await self._changed.wait(TICK_S)
 
     async def _write_plan(self) -> None:
-        if self.clerk.snap.phase == "plan" and propose_newest(self.clerk):
+        if self._propose():
+            await self._changed.wait(TICK_S)
             return
         comments = unanswered_comments(self.clerk.snap)
         plan = await self._play(self.agent.plan(self.desk, comment_lines(comments)))
         if plan is not None:
             record_plan(self.clerk, plan, comments, self.agent.name)
+            self._propose()
 
     async def _iterate(self) -> None:
         if unanswered_comments(self.clerk.snap):
@@ -308,8 +344,7 @@ class Worker:
         before = self._news()
         outcome = await self._play(self.agent.iterate(self.desk))
         if outcome is not None:
-            for note in notes:  # the agent's snapshot had them from the beginning of the iteration
-                self.clerk.event("steer_seen", decision=note, turn=self.desk.iteration)
+            await self.desk.seen(notes)  # the agent's snapshot had them from the beginning of the iteration
         if outcome == "converged":
             await self._until_news(before)
 
@@ -346,6 +381,8 @@ class Worker:
             return task.result()
         if isinstance(error, DiskFull):
             self._no_room = True
+        elif isinstance(error, Interrupted):
+            pass  # a person paused the run; the agent is called again when it goes on
         elif isinstance(error, Exception):
             self._agent_failed(error)
         else:

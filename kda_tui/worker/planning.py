@@ -7,6 +7,7 @@ from typing import Any
 
 from kda_tui.agents.interface import PlanText
 from kda_tui.record.records import Decision
+from kda_tui.record.snapshot import PlanRevision
 from kda_tui.worker import gates
 from kda_tui.worker.clerk import Clerk
 from kda_tui.worker.facts import open_gate
@@ -31,7 +32,7 @@ def record_draft(clerk: Clerk, text: str) -> None:
 
 
 def record_plan(clerk: Clerk, plan: PlanText, comments: Sequence[Decision], author: str) -> None:
-    """The next revision: proposed, its gate opened; blocking only while no plan is in force."""
+    """The next revision; :func:`propose_newest` puts it before people."""
     rev = max((r.rev for r in clerk.snap.plan.revisions), default=0) + 1
     while (path := clerk.ws.plans / f"r{rev:03d}.md").exists():
         rev += 1
@@ -49,17 +50,22 @@ def record_plan(clerk: Clerk, plan: PlanText, comments: Sequence[Decision], auth
         items=[{"id": ident, "title": title} for ident, title in plan.items],
     )
     clerk.artifact(clerk.ws.plan, plan.text)
-    propose_newest(clerk)
+
+
+def unproposed(clerk: Clerk) -> PlanRevision | None:
+    """The newest revision, if nobody was asked about it yet."""
+    newest = clerk.snap.plan.newest
+    gated = {g["target"].get("plan_rev") for g in clerk.book.gates.values() if g.get("gate_kind") == "plan"}
+    return newest if newest is not None and newest.rev not in gated else None
 
 
 def propose_newest(clerk: Clerk) -> bool:
-    """Put the newest revision before people, if nobody did; also after a crash in between. True if it waits."""
-    newest = clerk.snap.plan.newest
-    if newest is None:
-        return False
-    in_force = clerk.snap.plan.in_force
-    gated = {g["target"].get("plan_rev") for g in clerk.book.gates.values() if g.get("gate_kind") == "plan"}
-    if newest.rev not in gated:
+    """Put the newest revision before people, if nobody did; also after a crash in between. True if it waits.
+
+    Its gate blocks only while no plan is in force.
+    """
+    if (newest := unproposed(clerk)) is not None:
+        in_force = clerk.snap.plan.in_force
         former = open_gate(clerk.snap, "plan")
         if former is not None:
             gates.close(clerk, former, "superseded")
@@ -68,5 +74,6 @@ def propose_newest(clerk: Clerk) -> bool:
     if open_gate(clerk.snap, "plan") is None:
         return False
     if clerk.snap.phase == "plan":
-        clerk.phase("plan_review", f"plan r{newest.rev} is proposed")
+        waiting = clerk.snap.plan.newest
+        clerk.phase("plan_review", f"plan r{waiting.rev if waiting else '?'} is proposed")
     return True

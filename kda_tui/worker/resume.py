@@ -25,7 +25,7 @@ from kda_tui.record.records import Candidate
 from kda_tui.record.state_folder import RunSecret, load_run_secret, new_run_secret
 from kda_tui.text import Redactor, UserError
 from kda_tui.worker import gates
-from kda_tui.worker.book import Book
+from kda_tui.worker.book import PAID, Book
 from kda_tui.worker.clerk import Clerk
 from kda_tui.worker.dispatch import parked_candidate
 from kda_tui.worker.ending import end_run
@@ -34,7 +34,6 @@ from kda_tui.worker.intake import source_sha
 from kda_tui.worker.jobs import is_last_attempt
 
 ALPHA = 0.01  # what all confirmations of a workspace and contract may spend together
-PAID = ("turn", "review")  # ops whose claims cost money and are never repeated by themselves
 
 
 @dataclass(frozen=True, slots=True)

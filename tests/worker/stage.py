@@ -46,9 +46,9 @@ class Stage:
             if found := holds(self.snap):
                 return found
             if self.task.done() and not holds(self.snap):
-                raise AssertionError(f"the worker is done ({self.task}); {what} {_state(self.snap)}")
+                raise AssertionError(f"the worker is done ({self.task}); {what} {state_of(self.snap)}")
             if asyncio.get_running_loop().time() > deadline:
-                raise AssertionError(f"waited in vain for {what or holds}: {_state(self.snap)}")
+                raise AssertionError(f"waited in vain for {what or holds}: {state_of(self.snap)}")
             await asyncio.sleep(0.01)
 
     async def decide(
@@ -133,7 +133,7 @@ async def stage(
             opened.clerk.close()
 
 
-def _state(snap: Snapshot) -> str:
+def state_of(snap: Snapshot) -> str:
     gates = [(g.kind, dict(g.target)) for g in snap.gates]
     words = [(c.id, c.stage, c.validity, c.decision) for c in snap.candidates.values()]
     last = [(d.kind, d.outcome, d.why) for d in snap.decisions[-3:]]
