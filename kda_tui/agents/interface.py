@@ -5,12 +5,34 @@ An agent proposes; it never compiles, measures, promotes or writes a ledger by i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from kda_tui.record.snapshot import Snapshot
+
+T = TypeVar("T")
+
+
+class Interrupted(Exception):
+    """A person paused the run while a turn was under way; it was booked as cancelled and may be taken again."""
+
+
+@dataclass(slots=True)
+class Turn:
+    """One paid request while it runs. The agent fills in what it costs; the result line books it.
+
+    ``usage`` counts tokens: in, out, cache_write, cache_read. ``usd`` stays None where no price is known.
+    ``fault`` says why the turn counts as not done.
+    """
+
+    number: int
+    claim: str
+    usage: dict[str, int] = field(default_factory=dict)
+    usd: float | None = None
+    stop_reason: str = ""
+    fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +108,36 @@ class Desk(Bench, Protocol):
         """Show text that is being produced (live.json); not recorded."""
         ...
 
+    async def turn(
+        self,
+        work: Callable[[Turn], Awaitable[T]],
+        *,
+        op: Literal["turn", "review"] = "turn",
+        key: str = "",
+        model: str = "",
+        est_usd: float | None = None,
+        cand: str = "",
+    ) -> T:
+        """Do one paid request: waits while the run is held, claims before and books after, whatever happens.
+
+        Raises Interrupted where a person paused the run meanwhile; ``work`` was cancelled then.
+        """
+        ...
+
+    async def hold(
+        self, why: Literal["auth", "api", "budget"], text: str, retry_s: float | None = None
+    ) -> None:
+        """Hold the run and return when it goes on: by a person, or by itself after ``retry_s``."""
+        ...
+
+    async def seen(self, notes: Sequence[str]) -> None:
+        """The model was given these steering notes (ids of their decisions)."""
+        ...
+
+    async def write_notes(self, text: str) -> str:
+        """Keep the agent's own notes as docs/notes.md; returns what happened."""
+        ...
+
     async def item(self, item: str, state: Literal["open", "doing", "done", "dropped"]) -> None: ...
 
     async def request_promotion(self, cand: str, reasons: str) -> str:
@@ -130,4 +182,37 @@ class Agent(Protocol):
 
     async def iterate(self, desk: Desk) -> Literal["again", "converged"]:
         """One iteration; state lives in the record, so a new process can go on after a crash."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a reviewer is asked about: a plan revision, or a candidate with its confirm."""
+
+    kind: Literal["plan", "promotion"]
+    rev: int | None = None
+    cand: str = ""
+    eval: str = ""
+
+    @property
+    def key(self) -> str:
+        """Equal for the same subject; names the claim and the review event."""
+        return f"plan:{self.rev}" if self.kind == "plan" else f"promotion:{self.cand}:{self.eval}"
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """A reviewer's word: advice to the person at the gate. ``findings``: {severity, text, evidence}."""
+
+    verdict: Literal["accept", "revise", "reject"]
+    summary: str
+    findings: tuple[Mapping[str, str], ...] = ()
+    model: str = ""
+
+
+class Reviewer(Protocol):
+    """An independent reader: contract, plan or candidate, evidence and diff, not the agent's conversation."""
+
+    async def review(self, desk: Desk, subject: Subject) -> Opinion:
+        """Raises UserError, or any error of its model's API, where there is no opinion to be had."""
         ...

@@ -15,6 +15,7 @@ from kda_tui.record.snapshot import (
     PlanItem,
     PlanRevision,
     Question,
+    Review,
     RunInfo,
 )
 from kda_tui.record.typed import mapping, number, text, texts, whole
@@ -68,6 +69,7 @@ class RunFold:
     newest: str = ""  # time of the newest line
     evaluations: dict[str, Evaluation] = field(default_factory=dict)  # new ones, until taken away
     incumbents: list[Incumbent] = field(default_factory=list)
+    reviews: list[Review] = field(default_factory=list)
 
     def take(self, line: Line, rest: Line) -> bool:
         """Fold one event; ``rest`` is the ``extra`` of its evaluation. False if its kind is not known."""
@@ -178,6 +180,21 @@ class RunFold:
     def _steer_seen(self, line: Line, t: str) -> None:
         self.steer_seen.setdefault(text(line.get("decision")), whole(line.get("turn")) or 0)
 
+    def _review(self, line: Line, t: str) -> None:
+        listed = line.get("findings")
+        self.reviews.append(
+            Review(
+                about=text(line.get("about")),
+                verdict=text(line.get("verdict")) or "none",
+                summary=text(line.get("summary")),
+                findings=tuple(mapping(f) for f in (listed if isinstance(listed, list) else ())),
+                target=mapping(line.get("target")),
+                file=text(line.get("file")),
+                model=text(line.get("model")),
+                t=t,
+            )
+        )
+
     # --- work -------------------------------------------------------------------------------------
 
     def _claim(self, line: Line, t: str) -> None:
@@ -284,6 +301,7 @@ _KINDS: Mapping[str, Callable[[RunFold, Line, str], None]] = {
     "gate_close": RunFold._gate_close,
     "question": RunFold._question,
     "steer_seen": RunFold._steer_seen,
+    "review": RunFold._review,
     "claim": RunFold._claim,
     "incumbent": RunFold._incumbent,
     "budget": RunFold._budget,

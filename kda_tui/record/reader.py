@@ -243,6 +243,7 @@ class Reader:
             gates=tuple(sorted((g for g in run.gates.values() if not g.outcome), key=lambda g: g.seq)),
             questions=dict(run.questions),
             plan=plan_of(run, snapshot.decisions) if run.revisions else Plan(),
+            reviews=tuple(run.reviews),
             draft_sha=run.draft_sha,
             claims=run.open_claims(),
             steering=steering_of(run, snapshot.decisions),

@@ -60,6 +60,7 @@ EVENTS: tuple[Kind, ...] = (
             need("on", FLAG, "held or not"),
             need("why", one_of(HoldCause), "the cause"),
             Field("text", TEXT, "in words"),
+            Field("until", TEXT, "when it ends by itself (an API that asked to wait)"),
             Field("decision", ANY, "the decision that wanted it"),
         ),
     ),
@@ -121,6 +122,24 @@ EVENTS: tuple[Kind, ...] = (
         (need("decision", TEXT, "the note's decision"), need("turn", COUNT, "when")),
     ),
     Kind(
+        "review",
+        "An independent reviewer's word on a plan or a promotion request. Advice to the person at the gate.",
+        (
+            need("subject", TEXT, "plan:REV, or promotion:CAND:EVAL"),
+            need("about", {"enum": ["plan", "promotion"]}, "what kind of subject"),
+            need(
+                "verdict", {"enum": ["accept", "revise", "reject", "none"]}, "its word; none: no opinion came"
+            ),
+            Field("target", OBJECT, "plan_rev, or cand and eval"),
+            Field("review", TEXT, "number of the review in the workspace"),
+            Field("summary", TEXT, "in a sentence; with none: why"),
+            Field("findings", OBJECTS, "{severity, text, evidence}"),
+            Field("model", TEXT, "model"),
+            Field("file", TEXT, "docs/reviews/NNN.md"),
+            Field("sha", SHA, "its SHA-256"),
+        ),
+    ),
+    Kind(
         "claim",
         "Work begins. A claim without a result was cut off (R9).",
         (
@@ -135,6 +154,7 @@ EVENTS: tuple[Kind, ...] = (
             Field("attempt", COUNT, "from 1"),
             Field("paid", FLAG, "whether it costs money"),
             Field("est_usd", NUMBER, "how much, estimated"),
+            Field("model", TEXT, "model that is paid"),
             Field("pgid", {"type": ["integer", "null"]}, "process group that does it"),
             Field("start_ticks", {"type": ["integer", "null"]}, "when that process started"),
         ),
@@ -167,7 +187,8 @@ EVENTS: tuple[Kind, ...] = (
             Field("rows_blob", SHA, "the rows as a JSON array in a blob, where the line would be too long"),
             Field("samples", OBJECTS, "{path in the run's folder, sha, bytes}"),
             Field("usd", NUMBER, "cost"),
-            Field("tokens", OBJECT, "tokens by kind"),
+            Field("tokens", OBJECT, "tokens by kind: in, out, cache_write, cache_read"),
+            Field("stop_reason", TEXT, "why the model stopped"),
             Field("dur_s", NUMBER, "seconds"),
         ),
     ),

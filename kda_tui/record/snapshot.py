@@ -87,6 +87,20 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class Review:
+    """A reviewer's word on a plan revision or a promotion request; ``verdict`` none: there is no opinion."""
+
+    about: str  # plan | promotion
+    verdict: str  # accept | revise | reject | none
+    summary: str = ""
+    findings: tuple[Mapping[str, Any], ...] = ()
+    target: Mapping[str, Any] = field(default_factory=dict)  # plan_rev, or cand and eval
+    file: str = ""
+    model: str = ""
+    t: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """Work that was started; ``outcome`` empty means no result yet."""
 
@@ -266,6 +280,7 @@ class Snapshot:
     gates: tuple[Gate, ...] = ()  # open ones, oldest first
     questions: Mapping[str, Question] = field(default_factory=dict)
     plan: Plan = Plan()
+    reviews: tuple[Review, ...] = ()  # of the newest run, oldest first
     draft_sha: str = ""
     candidates: Mapping[str, Candidate] = field(default_factory=dict)  # by id, in order of birth
     evaluations: Mapping[str, Evaluation] = field(default_factory=dict)  # by claim id

@@ -87,6 +87,10 @@ def ws(tmp_path: Path) -> Workspace:
         r.event("gate_close", gate="g1", gate_kind="plan", outcome="approved", decision=taken)
         r.event("question", q="q1", text="why?", options=["yes", "no"])
         r.event("steer_seen", decision=sent.id, turn=2)
+        review = {"subject": "plan:1", "about": "plan", "target": {"plan_rev": 1}, "verdict": "accept"}
+        r.event(
+            "review", **review, findings=[{"severity": "minor", "text": "t", "evidence": "contract.toml"}]
+        )
         files = r.artifacts(ws.candidate("c0001"), {"kernel.cu": b"k", "launch.toml": b"l"})
         r.event("candidate", candidate=Candidate("c0001", author="tuner", parents=("c0000",)), files=files)
         r.event("claim", claim="e1", op="evaluate", cand="c0001", attempt=1, pgid=5, plan_rev=None)
