@@ -117,7 +117,7 @@ ACTIONS: tuple[Action, ...] = (
     _a("tree", "t", "tree", "Show lineage as a tree.", "candidates", hint=True),
     _a("diff", "d", "diff", "Compare source with the parent, or the two marked candidates.", "candidates", hint=True),
     _a("mark", "space m", "mark", "Mark a candidate; two marks are compared.", "candidates"),
-    _a("plot", "o", "plot", "Plot progress, roofline or distribution in turn.", "benchmarks", hint=True),
+    _a("plot", "o", "plot", "Plot progress, roofline, distribution or intervals, in turn.", "benchmarks", hint=True),
     _a("next_tab", "tab right l", "next", "Next part of the candidate.", "detail", hint=True),
     _a("previous_tab", "shift+tab left h", "previous", "Previous part of the candidate.", "detail", hint=True),
     _a("detail_diff", "d", "diff", "Diff against the parent, the incumbent, the baseline in turn.", "detail", hint=True),

@@ -6,7 +6,11 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from kda_tui.expressions import evaluate
+from kda_tui.profiling.roofline import Ceiling, Point, bounds, curve, usable
+from kda_tui.record.contract import Contract, WorkloadSpec
 from kda_tui.record.snapshot import Snapshot
+from kda_tui.text import UserError
 from kda_tui.tui import words
 from kda_tui.tui.line import Line, plain, span
 from kda_tui.tui.panes.benchmarks import incumbent_line
@@ -15,13 +19,14 @@ from kda_tui.tui.series import SeriesBook
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 NEAR = 0.6  # a floor further away than this share of the best time would flatten the plot
-PLOTS: Sequence[str] = ("progress", "distribution", "intervals")
+PLOTS: Sequence[str] = ("progress", "roofline", "distribution", "intervals")
 
 
 def plot_rows(kind: str, snapshot: Snapshot, book: SeriesBook, height: int, cells: int) -> list[Keyed]:
     """One plot as rows; what there is nothing to plot of says so."""
     makers: Mapping[str, Callable[[], list[Line]]] = {
         "progress": lambda: _progress(book, cells, height),
+        "roofline": lambda: roofline(snapshot, book, cells, height),
         "distribution": lambda: _distribution(snapshot, cells, height),
         "intervals": lambda: _intervals(snapshot, cells, height),
     }
@@ -49,6 +54,66 @@ def _progress(book: SeriesBook, cells: int, height: int) -> list[Line]:
             lines.append((f"floor {words.micros(floor)}", [(1, floor), (len(series.us), floor)]))
         out += draw(lines, [("candidates", us)], cells, room)
     return out or [plain("nothing measured yet", "dim")]
+
+
+def roofline(snapshot: Snapshot, book: SeriesBook, cells: int, height: int) -> list[Line]:
+    """The fastest measured call of each workload under the roof of the contract's bytes and flops."""
+    contract, device = snapshot.contract, snapshot.run.device if snapshot.run else {}
+    if contract is None or contract.cost.bytes is None or contract.cost.flops is None:
+        return [plain("a roofline needs [cost] bytes and flops in the contract", "dim")]
+    bandwidth = device.get("bandwidth")
+    if not isinstance(bandwidth, int | float) or not bandwidth > 0:
+        return [plain("a roofline needs the device's bandwidth, and this run has not recorded it", "dim")]
+    peaks = device.get("flops")
+    flops = peaks.get(contract.cost.flops_dtype or "float32") if isinstance(peaks, Mapping) else None
+    # Without a known peak the roof is memory alone: its ridge lies beyond what is drawn.
+    peak = float(flops) if isinstance(flops, int | float) and flops > 0 else None
+    points = usable(
+        [point for load in contract.workloads if (point := _point(contract, load, book)) is not None]
+    )
+    if not points:
+        return [plain("nothing measured yet", "dim")]
+    highest = max(p.intensity for p in points) * 100
+    roof = Ceiling(str(device.get("name", "")), float(bandwidth), peak or bandwidth * highest)
+    low, high, _, _ = (
+        bounds(roof, points) if peak else (min(p.intensity for p in points) / 4, highest / 25, 0, 0)
+    )
+    line = [(math.log10(x), math.log10(y)) for x, y in curve(roof, low, high)]
+    marks = [(math.log10(p.intensity), math.log10(p.rate)) for p in points]
+    out = [plain(f"log10 FLOP/s over log10 FLOP/byte; {roof.name}, {bandwidth / 1e9:.0f} GB/s", "bold")]
+    out += draw(
+        [("roof" if peak else "roof (memory alone)", line)],
+        [("fastest", marks)],
+        cells,
+        max(12, height - len(points) - 2),
+    )
+    for point in points:
+        share = words.share(point.share(roof))
+        out.append(
+            plain(
+                f"{point.label}: {point.rate / 1e9:.2f} GFLOP/s at {point.intensity:.2f} FLOP/byte, {share} of the roof"
+            )
+        )
+    return out
+
+
+def _point(contract: Contract, load: WorkloadSpec, book: SeriesBook) -> Point | None:
+    """The fastest finite measurement of a workload; None where there is none, or its cost has other names."""
+    series = book.series.get(load.id)
+    measured = (
+        [(us, cand) for us, cand in zip(series.us, series.cand, strict=True) if math.isfinite(us)]
+        if series
+        else []
+    )
+    if not measured:
+        return None
+    us, cand = min(measured)
+    try:
+        flops = evaluate(contract.cost.flops or 0, load.axes)
+        size = evaluate(contract.cost.bytes or 0, load.axes)
+    except UserError:
+        return None
+    return Point(f"{load.id} {cand}", flops, size, us / 1e6)
 
 
 def _distribution(snapshot: Snapshot, cells: int, height: int) -> list[Line]:

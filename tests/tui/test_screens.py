@@ -6,6 +6,7 @@ import base64
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,15 +15,19 @@ from textual.pilot import Pilot
 from kda_tui.config import Config
 from kda_tui.record.inbox import pending
 from kda_tui.record.paths import Workspace
+from kda_tui.record.reader import Reader
 from kda_tui.tui import visits
 from kda_tui.tui.app import KdaApp
 from kda_tui.tui.clipboard import copy
 from kda_tui.tui.export import main, screen_text
+from kda_tui.tui.line import text_of
 from kda_tui.tui.panes.transcript import TranscriptPane
+from kda_tui.tui.plots import roofline
 from kda_tui.tui.screens.palette import PaletteScreen
 from kda_tui.tui.screens.reading import ReadingScreen
 from kda_tui.tui.screens.runs import RunsScreen
 from kda_tui.tui.screens.workspace import WorkspaceScreen
+from kda_tui.tui.series import SeriesBook
 from tests.record.make_workspace import make_workspace, run
 from tests.tui.conftest import StageMaker, decisions_in
 
@@ -224,16 +229,31 @@ async def test_palette_finds_by_words_and_asks_before_it_changes(stage: StageMak
         assert "Veto the" not in s.text()
 
 
-@pytest.mark.parametrize("presses", [1, 2, 3])
-async def test_plots_are_drawn_on_demand(stage: StageMaker, presses: int) -> None:
-    words = ("us by measurement", "candidates by ratio", "ratio with its interval")
+async def test_plots_are_drawn_on_demand(stage: StageMaker) -> None:
+    words = ("us by measurement", "a roofline needs", "candidates by ratio", "ratio with its interval")
     async with stage(size=(120, 40)) as s:
         await s.press("5")
-        for n in range(presses):
+        for word in words:
             await s.press("o")
             await s.pilot.pause(0.1)
-            assert words[n] in s.text()
+            assert word in s.text()
             await s.press("q")
+
+
+def test_roofline_places_the_fastest_of_each_workload(tmp_path: Path) -> None:
+    shown = Reader(make_workspace(tmp_path / "w", 6)).settle()
+    assert shown.run is not None
+    device = {"name": "box", "bandwidth": 1e11, "flops": {"float32": 2e12}}
+    shown = replace(shown, run=replace(shown.run, device=device))
+    book = SeriesBook()
+    book.update(shown.bench)
+    rows = [text_of(row) for row in roofline(shown, book, 100, 30)]
+    assert "box, 100 GB/s" in rows[0]
+    assert (
+        rows[-3].startswith("r24_c1024 c0003: ")
+        and "at 0.62 FLOP/byte" in rows[-3]
+        and "of the roof" in rows[-3]
+    )
 
 
 async def test_findings_say_where(shared: Path, tmp_path: Path) -> None:
