@@ -213,7 +213,7 @@ class KdaApp(BaseApp, inherit_bindings=False):
                 self.call_later(screen.perform, action)
 
         actions = self.keymap.in_scope(screen.key_scope())
-        await self.push_screen(PaletteScreen(self.keymap, actions, self.read_only), chosen)
+        await self.push_screen(PaletteScreen(self.keymap, actions, screen.read_only), chosen)
 
     def do_runs(self) -> None:
         self.push_screen(RunsScreen(self.folders()))

@@ -166,6 +166,15 @@ def test_read_only_is_enforced_below_the_screen(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+async def test_a_foreign_workspace_is_always_read_only(stage: StageMaker, tmp_path: Path) -> None:
+    async with stage(snapshot(foreign=True)) as s:
+        await s.press("V")
+        assert s.app.screen is s.screen and "read-only" in s.text()
+        with pytest.raises(ReadOnly):
+            s.screen.sender.send(intend("hold", Here(snapshot())), {"reason": "because"})
+        assert decisions_in(tmp_path / "softmax_rows") == []
+
+
 async def test_read_only_is_visible(stage: StageMaker) -> None:
     async with stage(snapshot(read_only=True), read_only=True) as s:
         assert "READ-ONLY" in s.text()

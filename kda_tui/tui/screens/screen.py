@@ -27,6 +27,11 @@ class KeyScreen(Screen[None], inherit_bindings=False):
     if TYPE_CHECKING:
         app = getters.app(KdaApp)
 
+    @property
+    def read_only(self) -> bool:
+        """Whether every action that changes something is refused here."""
+        return self.app.read_only
+
     def key_scope(self) -> str:
         """The scope whose keys are in force now."""
         return self.scope
@@ -47,7 +52,7 @@ class KeyScreen(Screen[None], inherit_bindings=False):
 
     async def perform(self, action: Action) -> None:
         """Run an action here."""
-        if action.changes and self.app.read_only:
+        if action.changes and self.read_only:
             self.say(f"read-only: {action.words} is refused here")
             return
         handler = self.handler(action)

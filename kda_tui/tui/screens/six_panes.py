@@ -164,7 +164,7 @@ class PanesScreen(KeyScreen):
         """The lines around the panes."""
         cells, now = self.app.size.width, self.app.now()
         snapshot = self.snapshot
-        hints = status.hint_line(self.app.keymap, self.key_scope(), cells, self.app.read_only, self.useful)
+        hints = status.hint_line(self.app.keymap, self.key_scope(), cells, self.read_only, self.useful)
         self.query_one("#hints", Bar).show(hints)
         self.query_one("#note", Bar).show(self._note(cells))
         self.query_one("#tabs", Bar).show(status.tabs_line(self.focus_number, snapshot, cells))

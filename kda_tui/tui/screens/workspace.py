@@ -57,6 +57,8 @@ class WorkspaceScreen(PanesScreen):
         if not self.frozen:
             first = self.snapshot is None
             self.snapshot = event.snapshot
+            if event.snapshot.foreign or event.snapshot.read_only:
+                self.sender.read_only = True
             if any(d.id == self._sent for d in event.snapshot.decisions[-8:]):
                 self._sent, self.message = "", ""  # the decision line says what became of it
             with self.app.batch_update():
@@ -80,6 +82,10 @@ class WorkspaceScreen(PanesScreen):
             self.redraw()
 
     # --- decisions -------------------------------------------------------
+
+    @property
+    def read_only(self) -> bool:
+        return self.sender.read_only
 
     def useful(self, action: Action) -> bool:
         """Whether an action has something to act on now."""
