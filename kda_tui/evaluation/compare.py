@@ -6,6 +6,7 @@ needs little memory beside itself. A tolerance holds only if ``error <= toleranc
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kda_tui.evaluation.dtypes import Array, as_bits, decode, is_float
+from kda_tui.evaluation.arrays import Array, on_host
+from kda_tui.evaluation.dtypes import as_bits, decode, is_float
 from kda_tui.evaluation.oracle import Expected, check_of
 from kda_tui.record.contract import Check, TensorSpec
 
@@ -65,14 +67,15 @@ def _slices(
 ) -> Iterator[tuple[Array, Array, NDArray[np.bool_] | None]]:
     flat, wanted = got.reshape(-1), want.reshape(-1)
     keep = None if valid is None else valid.reshape(-1)
-    for start in range(0, flat.size, SLICE):
-        part = slice(start, start + SLICE)
+    at_once = SLICE if on_host(flat) else flat.size
+    for start in range(0, flat.size, at_once):
+        part = slice(start, start + at_once)
         yield flat[part], wanted[part], None if keep is None else keep[part]
 
 
 @dataclass(slots=True)
-class _Sums:
-    """Per tile: squared difference, squared reference, valid elements."""
+class TileSums:
+    """Per tile: squared difference, squared reference, valid elements; all three in host memory."""
 
     diff: NDArray[np.float64]
     ref: NDArray[np.float64]
@@ -87,7 +90,7 @@ def _compare_norms(
     have, per_tile = tiled(got, check, spec)
     wanted, _ = tiled(want, check, spec)
     keep = None if valid is None else tiled(valid, check, spec)[0]
-    return _measure(_accumulate(have, wanted, keep, per_tile, spec.dtype, check), check)
+    return _measure(tile_sums(have, wanted, keep, per_tile, spec.dtype, check), check)
 
 
 def tile_axes(check: Check, spec: TensorSpec, ndim: int) -> tuple[int, ...]:
@@ -112,11 +115,13 @@ def tiled(array: Array, check: Check, spec: TensorSpec) -> tuple[Array, int]:
     return moved.reshape(-1), per_tile
 
 
-def _accumulate(
+@functools.singledispatch
+def tile_sums(
     got: Array, ref: Array, valid: NDArray[np.bool_] | None, per_tile: int, dtype: str, check: Check
-) -> _Sums:
+) -> TileSums:
+    """What the norms are made of, from flat arrays; a device registers its own way for its arrays."""
     tiles = -(-ref.size // per_tile)
-    sums = _Sums(np.zeros(tiles), np.zeros(tiles), np.zeros(tiles))
+    sums = TileSums(np.zeros(tiles), np.zeros(tiles), np.zeros(tiles))
     at_once = max(1, SLICE // per_tile)
     for first in range(0, tiles, at_once):
         part = slice(first * per_tile, (first + at_once) * per_tile)
@@ -127,7 +132,7 @@ def _accumulate(
 
 
 def _accumulate_slice(
-    sums: _Sums,
+    sums: TileSums,
     first: int,
     have: Array,
     want: Array,
@@ -162,7 +167,7 @@ def _same_class(have: Array, want: Array, check: Check) -> NDArray[np.bool_]:
     return same
 
 
-def _measure(sums: _Sums, check: Check) -> Comparison:
+def _measure(sums: TileSums, check: Check) -> Comparison:
     total, count = float(sums.ref.sum()), float(sums.count.sum())
     rms = math.sqrt(total / count) if count else 0.0
     rel_l2 = _over(math.sqrt(float(sums.diff.sum())), math.sqrt(total))

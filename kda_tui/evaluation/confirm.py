@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from kda_tui.evaluation.arrays import random_stream
 from kda_tui.evaluation.correctness import HIDDEN, Tick
 from kda_tui.evaluation.faults import InfrastructureFault
-from kda_tui.evaluation.inputs import random_stream
 from kda_tui.evaluation.samples import SampleLog
 from kda_tui.evaluation.session import Arm, Stand
 from kda_tui.evaluation.statistics import (

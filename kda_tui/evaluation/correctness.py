@@ -161,7 +161,7 @@ class Correctness:
         comparison: Comparison,
     ) -> None:
         got = placement.elements(spec.name, outputs[spec.name])
-        laid = poison.bytes_for(placement.buffer(spec.name, 0), outputs[spec.name].nbytes)
+        laid = placement.pattern(poison, spec.name, 0)
         evidence = Evidence(
             poison=placement.elements(spec.name, laid) if spec.role == "out" else None,
             inputs=case.inputs.values(),
@@ -205,15 +205,15 @@ class Correctness:
         """One judged launch of the candidate; what it did to memory is judged at once."""
         self._history.append((case, poison))
         outputs = launch_chain(session, CANDIDATE, placement, case, poison)
-        judge_memory(placement, 0, case)
+        judge_memory(placement, {0: case})
         return outputs
 
     def _judge_repeats(
         self, placement: Placement, spec: TensorSpec, case: Case, launches: Sequence[Outputs]
     ) -> None:
         rules = self.stand.contract.correctness
-        must, _ = written_bytes(placement, spec, next(iter(case.expected.values()))[spec.name])
         first = launches[0][spec.name]
+        must, _ = written_bytes(placement, spec, next(iter(case.expected.values()))[spec.name], first)
         for i, outputs in enumerate(launches[1:], start=2):
             differ = int(np.count_nonzero((outputs[spec.name] != first) & must))
             if differ and rules.deterministic:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kda_tui.evaluation.arrays import to_host
 from kda_tui.evaluation.compare import compare
 from kda_tui.evaluation.devices.choose import open_device
 from kda_tui.evaluation.dtypes import decode
@@ -89,7 +90,7 @@ def _launch(
     last = outputs[max(outputs)]
     folder = cache / "debug" / (request.cand_id or "candidate") / workload.id
     look.said.append(f"{workload.id}: outputs and inputs are in {_dump(folder, placement, case, last)}")
-    judge_memory(placement, 0, case)
+    judge_memory(placement, {0: case})
     for spec in session.stand.oracle.outputs:
         expected = case.expected[max(outputs)][spec.name]
         got = placement.elements(spec.name, last[spec.name])
@@ -98,7 +99,7 @@ def _launch(
         look.said.append(f"{workload.id}: {spec.name} is {words} (error over limit {found.error:.3g})")
         if not found.ok and look.mismatch is None:
             look.validity = "incorrect"
-            laid = poison.bytes_for(placement.buffer(spec.name, 0), last[spec.name].nbytes)
+            laid = placement.pattern(poison, spec.name, 0)
             evidence = Evidence(
                 placement.elements(spec.name, laid) if spec.role == "out" else None, case.inputs.values()
             )
@@ -109,11 +110,11 @@ def _dump(folder: Path, placement: Placement, case: Case, outputs: Outputs) -> P
     """Inputs, outputs and expected values as float64 (or integers): input.NAME.npy, NAME.npy, NAME.expected.npy."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, values in case.inputs.values().items():
-        np.save(folder / f"input.{name}.npy", values)
+        np.save(folder / f"input.{name}.npy", to_host(values))
     for name, expected in case.expected[max(case.expected)].items():
         dtype = expected.layout.dtype
-        np.save(folder / f"{name}.npy", decode(placement.elements(name, outputs[name]), dtype))
+        np.save(folder / f"{name}.npy", to_host(decode(placement.elements(name, outputs[name]), dtype)))
         wanted = expected.values if expected.bits is None else decode(expected.bits, dtype)
         if wanted is not None:
-            np.save(folder / f"{name}.expected.npy", wanted)
+            np.save(folder / f"{name}.expected.npy", to_host(wanted))
     return folder

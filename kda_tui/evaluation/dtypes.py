@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from kda_tui.evaluation.arrays import Array, namespace, on_host
 
-_CHUNK = 1 << 16
+_CHUNK = 1 << 16  # on the host: temporaries that stay in the cache
 _NATIVE = {
     "float64": np.float64, "float32": np.float32, "float16": np.float16,
     "int64": np.int64, "int32": np.int32, "int16": np.int16, "int8": np.int8,
@@ -73,23 +73,32 @@ def encode(values: Array, dtype: str) -> Array:
     if dtype == "bfloat16":
         return _to_bfloat16(values)
     if dtype == "bool":
-        truth: NDArray[np.uint8] = (np.asarray(values) != 0).astype(np.uint8)
+        truth: NDArray[np.uint8] = (_array(values) != 0).astype(np.uint8)
         return truth
     if dtype == "fp4x2":
-        nibbles = _nearest(np.asarray(values, np.float64), _table("fp4"))
+        nibbles = _nearest(_doubles(values), _table("fp4"))
         packed: Array = (nibbles[..., 0::2] | (nibbles[..., 1::2] << 4)).astype(np.uint8)
         return packed
     if dtype in ("fp8_e4m3", "fp8_e5m2"):
-        return _nearest(np.asarray(values, np.float64), _table(dtype))
+        return _nearest(_doubles(values), _table(dtype))
     if dtype == "e8m0":
-        return _to_e8m0(np.asarray(values, np.float64))
+        return _to_e8m0(_doubles(values))
     target = np.dtype(_NATIVE[dtype])
-    array = np.asarray(values)
+    array = _array(values)
     if target.kind in "iu" and array.dtype.kind == "f":
         array = np.rint(array)
     with np.errstate(over="ignore", invalid="ignore"):
         stored: Array = array.astype(target)
     return stored
+
+
+def _array(values: Any) -> Array:
+    return values if hasattr(values, "dtype") else np.asarray(values)
+
+
+def _doubles(values: Any) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = _array(values).astype(np.float64, copy=False)
+    return found
 
 
 def decode(stored: Array, dtype: str) -> Array:
@@ -107,9 +116,9 @@ def _decode(stored: Array, dtype: str) -> Array:
     if dtype == "fp4x2":
         pair = np.stack((stored & 15, stored >> 4), axis=-1)
         both = pair.reshape(*stored.shape[:-1], 2 * stored.shape[-1]) if stored.ndim else pair
-        return _table("fp4").by_bits[both]
+        return _look_up(_table("fp4"), both)
     if dtype in ("fp8_e4m3", "fp8_e5m2"):
-        return _table(dtype).by_bits[stored]
+        return _look_up(_table(dtype), stored)
     if dtype == "e8m0":
         exponent = stored.astype(np.int32) - 127
         return np.where(stored == 255, np.nan, np.ldexp(1.0, exponent))
@@ -120,12 +129,14 @@ def _decode(stored: Array, dtype: str) -> Array:
 
 
 def _to_bfloat16(values: Array) -> NDArray[np.uint16]:
-    flat = np.ascontiguousarray(values).reshape(-1)
-    bits = np.empty(flat.size, np.uint16)
-    for start in range(0, flat.size, _CHUNK):  # temporaries that stay in the cache
-        part = flat[start : start + _CHUNK]
+    xp = namespace(_array(values))
+    flat = xp.ascontiguousarray(values).reshape(-1)
+    bits: NDArray[np.uint16] = xp.empty(flat.size, np.uint16)
+    at_once = _CHUNK if on_host(flat) else max(1, flat.size)
+    for start in range(0, flat.size, at_once):
+        part = flat[start : start + at_once]
         single = part.view(np.uint32) if part.dtype == np.float32 else _float32_to_odd(part)
-        bits[start : start + _CHUNK] = _round_to_bfloat16(single)
+        bits[start : start + at_once] = _round_to_bfloat16(single)
     return bits.reshape(np.shape(values))
 
 
@@ -202,10 +213,16 @@ def _table(dtype: str) -> _Table:
     )
 
 
+def _look_up(table: _Table, bits: Array) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = namespace(bits).asarray(table.by_bits)[bits]
+    return found
+
+
 def _nearest(values: NDArray[np.float64], table: _Table) -> NDArray[np.uint8]:
     size = np.abs(values)
-    below = np.searchsorted(table.midpoints, size, side="left")
-    above = np.searchsorted(table.midpoints, size, side="right")
+    midpoints = namespace(size).asarray(table.midpoints)
+    below = np.searchsorted(midpoints, size, side="left")
+    above = np.searchsorted(midpoints, size, side="right")
     bits = np.where(below % 2 == 0, below, above)  # they differ only on a tie: take the even one
     if table.inf_bits >= 0:
         bits = np.where(np.isinf(values), table.inf_bits, bits)

@@ -9,13 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from kda_tui.evaluation.arrays import random_stream
 from kda_tui.evaluation.confirm import ConfirmResult, hidden_workloads, numbers_of, run_confirm, void_reason
 from kda_tui.evaluation.correctness import Correctness
 from kda_tui.evaluation.devices.interface import DeviceFacts
 from kda_tui.evaluation.faults import CANDIDATE, Inconclusive, InfrastructureFault, Rejected
 from kda_tui.evaluation.findings import Measured, benchmark_rows, bounds, workload_results
 from kda_tui.evaluation.floor import Floor, cost_facts, floor_of
-from kda_tui.evaluation.inputs import CaseKey, random_stream
+from kda_tui.evaluation.inputs import CaseKey
 from kda_tui.evaluation.request import JudgeRequest
 from kda_tui.evaluation.samples import SampleLog
 from kda_tui.evaluation.session import BASELINE, INCUMBENT, INCUMBENT_AGAIN, Arm, Stand

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator, Philox
+from numpy.random import Generator
 from numpy.typing import NDArray
 
-from kda_tui.evaluation.dtypes import Array, decode, encode, is_float, largest
+from kda_tui.evaluation.arrays import HOST, Array, Arrays, host_draws, namespace, random_stream
+from kda_tui.evaluation.dtypes import decode, encode, is_float, largest
 from kda_tui.evaluation.layout import Names, TensorLayout, layouts
 from kda_tui.evaluation.probes import apply_probe
 from kda_tui.expressions import ExpressionError, evaluate
@@ -62,22 +62,17 @@ class InputSet:
         return sum(bits.nbytes for bits in self.storage.values())
 
 
-def random_stream(*words: str) -> Generator:
-    """A Philox generator keyed by a hash of ``words``."""
-    digest = hashlib.sha256("\0".join(words).encode()).digest()
-    return Generator(Philox(key=int.from_bytes(digest[:16], "little")))
-
-
 def make_inputs(
     contract: Contract,
     workload: WorkloadSpec,
     key: CaseKey,
     generator: GeneratorFunction | None = None,
     root: Path = Path(),
+    arrays: Arrays = HOST,
 ) -> InputSet:
     """All inputs of one case. ``generator`` is reference.py's inputs(); ``root`` is where npy files lie.
 
-    Raises InputError naming the tensor.
+    Numbers of equal keys are equal, per kind of ``arrays``. Raises InputError naming the tensor.
     """
     names = workload_names(contract, workload)
     where = layouts(contract, workload)
@@ -87,8 +82,8 @@ def make_inputs(
         if spec.role not in INPUT_ROLES:
             continue
         part = "" if spec.constant else key.part
-        rng = random_stream(key.seed, part, spec.name)
-        values = _fill(spec, where[spec.name], names, rng, generated, root)
+        rng = arrays.stream(key.seed, part, spec.name)
+        values = arrays.own(_fill(spec, where[spec.name], names, rng, generated, root))
         if key.probe and spec.kind == "data" and not spec.constant:
             values = apply_probe(key.probe, values, spec.dtype, rng)
         storage[spec.name] = place(values, where[spec.name])
@@ -99,12 +94,13 @@ def make_inputs(
 
 def place(values: Array, layout: TensorLayout) -> NDArray[np.uint8]:
     """Values encoded and laid out in their storage; holes are filled with 0xFF."""
+    xp = namespace(values)
     if layout.dense:
         flat: NDArray[np.uint8] = (
-            np.ascontiguousarray(encode(values, layout.dtype)).reshape(-1).view(np.uint8)
+            xp.ascontiguousarray(encode(values, layout.dtype)).reshape(-1).view(np.uint8)
         )
         return flat
-    storage = np.full(layout.nbytes, HOLE, dtype=np.uint8)
+    storage: NDArray[np.uint8] = xp.full(layout.nbytes, HOLE, dtype=np.uint8)
     layout.elements(storage)[...] = encode(values, layout.dtype)
     return storage
 
@@ -200,15 +196,15 @@ def _integers(rng: Generator, shape: tuple[int, ...], dtype: str) -> Array:
 
 
 def _ones(rng: Generator, shape: tuple[int, ...], dtype: str) -> Array:
-    return np.ones(shape)
+    return np.ones_like(rng.random(shape))
 
 
 def _one_hot(rng: Generator, shape: tuple[int, ...], dtype: str) -> Array:
-    values = np.zeros(shape)
-    hot = rng.integers(0, shape[-1], (*shape[:-1], 1)) if shape else np.zeros((), np.int64)
-    if shape:
-        np.put_along_axis(values, hot, 1.0, axis=-1)
-    return values
+    if not shape:
+        return np.zeros(())
+    hot = rng.integers(0, shape[-1], (*shape[:-1], 1))
+    one_hot: Array = (namespace(hot).arange(shape[-1]) == hot).astype(np.float64)
+    return one_hot
 
 
 def _constant_rows(rng: Generator, shape: tuple[int, ...], dtype: str) -> Array:
@@ -270,7 +266,8 @@ def _distinct(shape: tuple[int, ...], low: int, high: int, rng: Generator, where
     if high - low + 1 < count:
         raise InputError(f"{where}: {count} unique values do not fit between {low} and {high}")
     rows = int(np.prod(shape[:-1], dtype=np.int64))
-    drawn = [rng.choice(high - low + 1, count, replace=False) + low for _ in range(rows)]
+    draws = host_draws(rng)
+    drawn = [draws.choice(high - low + 1, count, replace=False) + low for _ in range(rows)]
     return np.asarray(drawn).reshape(shape)
 
 
@@ -282,11 +279,11 @@ def _summing(
     rest = total - low * count
     if rest < 0:
         raise InputError(f"{where}: {count} values of at least {low} cannot add up to {total}")
-    rows = shape[:-1]
-    shares = rng.dirichlet(np.ones(count), rows)
+    draws = host_draws(rng)
+    shares = draws.dirichlet(np.ones(count), shape[:-1])
     if floating:
         return low + rest * shares
-    return low + rng.multinomial(rest, shares)
+    return low + draws.multinomial(rest, shares)
 
 
 def _check_health(spec: TensorSpec, values: Array) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,13 +32,18 @@ def launch_chain(
     return captured
 
 
-def judge_memory(placement: Placement, which: int, case: Case) -> None:
-    """Inputs must be as they were, and nothing written around any buffer."""
-    for tensor, byte in placement.changed_inputs(which, case.inputs):
-        raise Rejected("tampered", "inputs", f"input {tensor} was changed, first at byte {byte} ({case.key})")
+def judge_memory(placement: Placement, cases: Mapping[int, Case]) -> None:
+    """Inputs of the sets that were launched must be as they were, and nothing written around any buffer."""
+    if placement.undisturbed({which: case.inputs for which, case in cases.items()}):
+        return
+    for which, case in cases.items():
+        for tensor, byte in placement.changed_inputs(which, case.inputs):
+            reason = f"input {tensor} was changed, first at byte {byte} ({case.key})"
+            raise Rejected("tampered", "inputs", reason)
+    key = next(iter(cases.values())).key
     for buffer, distance in placement.broken_guards():
         side = f"{distance} bytes past the end" if distance > 0 else f"{-distance} bytes before the start"
-        raise Rejected("tampered", "bounds", f"memory outside {buffer} was written, {side} ({case.key})")
+        raise Rejected("tampered", "bounds", f"memory outside {buffer} was written, {side} ({key})")
 
 
 def judge_globals(session: Session, arm: str) -> None:
@@ -55,9 +62,9 @@ def judge_unwritten(
     reference masks out) must be left alone unless the contract says ``rest = "any"``.
     """
     first, second = launches[0][spec.name], launches[1][spec.name]
-    laid = poison.bytes_for(placement.buffer(spec.name, 0), first.nbytes)
+    laid = placement.pattern(poison, spec.name, 0)
     untouched = (first == laid) & (second == ~laid)
-    must, must_not = written_bytes(placement, spec, next(iter(case.expected.values()))[spec.name])
+    must, must_not = written_bytes(placement, spec, next(iter(case.expected.values()))[spec.name], first)
     missing = int(np.count_nonzero(untouched & must))
     if missing:
         raise Rejected(
@@ -71,9 +78,11 @@ def judge_unwritten(
         )
 
 
-def written_bytes(placement: Placement, spec: TensorSpec, expected: Expected) -> tuple[Marks, Marks]:
-    """Per byte of an output's storage: whether it must be written, and whether it must not."""
+def written_bytes(
+    placement: Placement, spec: TensorSpec, expected: Expected, storage: Bytes
+) -> tuple[Marks, Marks]:
+    """Per byte of an output's ``storage``: whether it must be written, and whether it must not."""
     layout = placement.layouts[spec.name]
-    covered = layout.covered(None)
-    must = covered if expected.valid is None else layout.covered(expected.valid)
+    covered = layout.covered(None, storage)
+    must = covered if expected.valid is None else layout.covered(expected.valid, storage)
     return must, ~(must if spec.rest == "untouched" else covered)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kda_tui.evaluation.arrays import namespace
 from kda_tui.evaluation.dtypes import item_bytes, storage_dtype
 from kda_tui.expressions import ExpressionError, Number, evaluate
 from kda_tui.record.contract import Contract, TensorSpec, WorkloadSpec
@@ -57,17 +58,23 @@ class TensorLayout:
         if self.dense:
             return typed.reshape(self.shape)
         step = typed.itemsize
-        return np.lib.stride_tricks.as_strided(
-            typed[self.offset :], self.shape, tuple(s * step for s in self.strides), writeable=True
+        elements: NDArray[Any] = namespace(storage).lib.stride_tricks.as_strided(
+            typed[self.offset :], self.shape, tuple(s * step for s in self.strides)
         )
+        return elements
 
-    def covered(self, marked: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        """Which bytes of the storage belong to an element, or to an element that is ``marked``."""
+    def covered(self, marked: NDArray[np.bool_] | None, like: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which bytes of the storage belong to an element, or to a ``marked`` one; arrays are of ``like``'s kind."""
+        xp = namespace(like)
+        if self.dense and marked is None:
+            everything: NDArray[np.bool_] = xp.ones(self.nbytes, np.bool_)
+            return everything
         item = item_bytes(self.dtype)
-        marks = np.zeros(self.nbytes // item, dtype=np.bool_)
-        view = np.lib.stride_tricks.as_strided(marks[self.offset :], self.shape, self.strides)
+        marks = xp.zeros(self.nbytes // item, dtype=np.bool_)
+        view = xp.lib.stride_tricks.as_strided(marks[self.offset :], self.shape, self.strides)
         view[...] = True if marked is None else marked
-        return np.repeat(marks, item)
+        repeated: NDArray[np.bool_] = np.repeat(marks, item)
+        return repeated
 
 
 def scalar_values(contract: Contract, workload: WorkloadSpec) -> dict[str, int | float]:

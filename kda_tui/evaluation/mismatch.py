@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kda_tui.evaluation.arrays import Array, to_host
 from kda_tui.evaluation.compare import Comparison
-from kda_tui.evaluation.dtypes import Array, as_bits, decode, is_float
+from kda_tui.evaluation.dtypes import as_bits, decode, is_float
 from kda_tui.evaluation.oracle import Expected, check_of
 from kda_tui.evaluation.verdict import Mismatch
 from kda_tui.record.contract import TensorSpec
@@ -18,6 +19,7 @@ from kda_tui.record.contract import TensorSpec
 MAP_ROWS = 16
 MAP_COLUMNS = 64
 MAX_SHIFT = 64
+SHIFT_WINDOW = 1 << 18  # elements in which a shift is looked for
 MOST = 0.999  # a pattern explains an output when it fits this share of it
 NEARLY = 0.95  # for patterns that break at the ends of rows
 
@@ -63,8 +65,8 @@ def _describe(
         tensor=spec.name,
         seed=seed,
         index=index,
-        got=_plain(have[index]),
-        expected=_plain(want[index]),
+        got=_plain(have[index].item()),
+        expected=_plain(want[index].item()),
         wrong=int(np.count_nonzero(wrong)),
         total=int(wrong.size if expected.valid is None else np.count_nonzero(expected.valid)),
         box=_box(wrong),
@@ -132,6 +134,7 @@ def _box(wrong: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
 
 def tile_map(wrong: NDArray[np.bool_]) -> tuple[str, ...]:
     """At most 16 rows of 64 characters over (leading axes, last axis): '.' right, '#' wrong, '+' partly."""
+    wrong = to_host(wrong)
     plane = wrong.reshape(-1, wrong.shape[-1]) if wrong.ndim else wrong.reshape(1, 1)
     rows, columns = min(MAP_ROWS, plane.shape[0]), min(MAP_COLUMNS, plane.shape[1])
     row_starts = np.arange(rows) * plane.shape[0] // rows
@@ -195,6 +198,7 @@ def _share(marks: NDArray[np.bool_]) -> float:
 
 
 def _shift(have: Array, want: Array) -> int:
+    have, want = have[:SHIFT_WINDOW], want[:SHIFT_WINDOW]
     for distance in range(1, min(MAX_SHIFT, have.size // 4) + 1):
         if _fits(have[distance:], want[:-distance], NEARLY):
             return distance

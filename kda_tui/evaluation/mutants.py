@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from kda_tui.evaluation.arrays import Array
 from kda_tui.evaluation.compare import TILE, tile_axes
 from kda_tui.evaluation.devices.interface import (
     BufferRef,
@@ -22,7 +23,7 @@ from kda_tui.evaluation.devices.interface import (
     Launch,
     LaunchReport,
 )
-from kda_tui.evaluation.dtypes import Array, decode, encode, is_float
+from kda_tui.evaluation.dtypes import decode, encode, is_float
 from kda_tui.evaluation.faults import CANDIDATE
 from kda_tui.evaluation.layout import TensorLayout, layouts
 from kda_tui.evaluation.oracle import OUTPUT_ROLES, check_of

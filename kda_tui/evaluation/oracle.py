@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kda_tui.evaluation.dtypes import Array, encode, is_float
+from kda_tui.evaluation.arrays import HOST, Array, Arrays, to_host
+from kda_tui.evaluation.dtypes import encode, is_float
 from kda_tui.evaluation.inputs import CaseKey, GeneratorFunction, InputSet, logical_shape, make_inputs
 from kda_tui.evaluation.layout import TensorLayout, scalar_values
 from kda_tui.record.contract import Check, Contract, TensorSpec, WorkloadSpec
 from kda_tui.text import UserError
 
 OUTPUT_ROLES = ("out", "inout", "state")
-CACHE_BYTES = 512 << 20
+DISAGREEMENT = 1e-9  # of the largest magnitude: how far reference.py on the device may be from NumPy
 
 
 class OracleError(UserError):
@@ -34,9 +35,12 @@ class NotANumber(OracleError):
 
 
 class Reference:
-    """reference.py of a workspace: reference(inputs, scalars), and optionally inputs() and facts()."""
+    """reference.py of a workspace: reference(inputs, scalars), and optionally inputs() and facts().
 
-    def __init__(self, path: Path) -> None:
+    With device ``arrays`` every global that is numpy becomes the device's numpy.
+    """
+
+    def __init__(self, path: Path, arrays: Arrays = HOST) -> None:
         self.path = path
         try:
             data = path.read_bytes()
@@ -44,6 +48,11 @@ class Reference:
             raise OracleError(f"{path}: cannot be read ({error.strerror}): a contract needs one") from error
         self.sha256 = hashlib.sha256(data).hexdigest()
         self._module = self._load(data)
+        if arrays.name != HOST.name:
+            stand_in = _DeviceNumpy(arrays.xp)
+            for name, value in list(vars(self._module).items()):
+                if value is np:
+                    setattr(self._module, name, stand_in)
         if not callable(getattr(self._module, "reference", None)):
             raise OracleError(f"{path.name}: needs a function reference(inputs, scalars) -> outputs")
 
@@ -77,7 +86,8 @@ class Reference:
         if function is None:
             raise OracleError(f"{self.path.name}: cost.facts = true needs a function facts(inputs) -> dict")
         try:
-            return {str(k): int(v) for k, v in function(inputs).items()}
+            found = function({name: to_host(values) for name, values in inputs.items()})
+            return {str(k): int(v) for k, v in found.items()}
         except (Exception, SystemExit) as error:
             raise OracleError(self._explain("facts() failed", error)) from error
 
@@ -99,7 +109,7 @@ class Expected:
 
     @property
     def nbytes(self) -> int:
-        return sum(a.nbytes for a in (self.values, self.bits, self.valid) if a is not None)
+        return sum(int(a.nbytes) for a in (self.values, self.bits, self.valid) if a is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +137,26 @@ def judged_calls(steps: int) -> tuple[int, ...]:
 
 
 class Oracle:
-    """Cases by key, kept while they fit in ``cache_bytes``; the least recently used go first."""
+    """Cases by key, kept while they fit in ``cache_bytes``; the least recently used go first.
 
-    def __init__(self, contract: Contract, root: Path, cache_bytes: int = CACHE_BYTES) -> None:
+    With device arrays reference.py runs on the device, its ``numpy`` replaced by the device's; where it
+    cannot, or does not agree with NumPy on the first case, it runs on the host and ``note`` says so.
+    """
+
+    def __init__(
+        self, contract: Contract, root: Path, cache_bytes: int | None = None, arrays: Arrays = HOST
+    ) -> None:
         self.contract = contract
         self.root = root
+        self.arrays = arrays
         self.reference = Reference(root / "reference.py")
+        self.note = ""
+        self._on_device: Reference | None = None
+        if arrays.name != HOST.name:
+            self._on_device = Reference(root / "reference.py", arrays)
+        self._proven = False  # that the device's reference agrees with NumPy's
         self.outputs = tuple(t for t in contract.tensors if t.role in OUTPUT_ROLES)
-        self._limit = cache_bytes
+        self._limit = arrays.cache_bytes if cache_bytes is None else cache_bytes
         self._cases: OrderedDict[tuple[str, CaseKey], Case] = OrderedDict()
         self._held = 0
 
@@ -145,7 +167,7 @@ class Oracle:
         if found is not None:
             self._cases.move_to_end(name)
             return found
-        inputs = make_inputs(self.contract, workload, key, self.reference.generator, self.root)
+        inputs = make_inputs(self.contract, workload, key, self.reference.generator, self.root, self.arrays)
         case = Case(key, inputs, self._expect(workload, inputs))
         self._cases[name] = case
         self._held += case.nbytes
@@ -161,7 +183,7 @@ class Oracle:
         values = inputs.values()
         expected: dict[int, Mapping[str, Expected]] = {}
         for call in range(steps):
-            outputs = self._named(self.reference(values, scalars))
+            outputs = self._outputs(values, scalars)
             if call in wanted:
                 expected[call] = {
                     spec.name: self._expected(spec, inputs.layouts[spec.name], outputs, workload)
@@ -171,10 +193,40 @@ class Oracle:
                 values = inputs.values()
                 for spec in self.outputs:
                     if spec.role != "out":
-                        values[spec.name] = np.array(outputs[spec.name])
+                        values[spec.name] = outputs[spec.name].copy()
         return expected
 
-    def _named(self, returned: Any) -> dict[str, Any]:
+    def _outputs(self, values: Mapping[str, Array], scalars: Mapping[str, Any]) -> dict[str, Array]:
+        """What reference() returns, by name, on the device where that works and agrees with NumPy."""
+        if self._on_device is not None:
+            try:
+                found = self._named(self._on_device(values, scalars))
+            except OracleError as error:
+                self._leave_device(str(error))
+            else:
+                if self._proven or self._agrees(found, values, scalars):
+                    return found
+        return self._named(self._by_numpy(values, scalars))
+
+    def _by_numpy(self, values: Mapping[str, Array], scalars: Mapping[str, Any]) -> Any:
+        return self.reference({name: to_host(v) for name, v in values.items()}, scalars)
+
+    def _leave_device(self, why: str) -> None:
+        self._on_device = None
+        self.note = f"reference.py runs in NumPy on the host, which is slow: {why}"
+
+    def _agrees(
+        self, found: Mapping[str, Array], values: Mapping[str, Array], scalars: Mapping[str, Any]
+    ) -> bool:
+        host = self._named(self._by_numpy(values, scalars))
+        for name, mine in found.items():
+            if name not in host or not _close(to_host(mine), to_host(host[name])):
+                self._leave_device(f"on the device it gives another {name!r} than NumPy does")
+                return False
+        self._proven = True
+        return True
+
+    def _named(self, returned: Any) -> dict[str, Array]:
         """What reference() returned, by output name: a mapping, a tuple in contract order, or one array."""
         if isinstance(returned, Mapping):
             named = dict(returned)
@@ -185,12 +237,12 @@ class Oracle:
         missing = [spec.name for spec in self.outputs if spec.name not in named]
         if missing:
             raise OracleError(f"reference.py: reference() returned no {', '.join(map(repr, missing))}")
-        return {name: _on_host(value) for name, value in named.items()}
+        return {name: self.arrays.own(value) for name, value in named.items()}
 
     def _expected(
         self, spec: TensorSpec, layout: TensorLayout, outputs: Mapping[str, Any], workload: WorkloadSpec
     ) -> Expected:
-        values = np.asarray(outputs[spec.name])
+        values = outputs[spec.name]
         shape = logical_shape(layout)
         where = f"reference.py: output {spec.name!r} for workload {workload.id!r}"
         if values.shape != shape:
@@ -218,7 +270,7 @@ class Oracle:
             raise OracleError(
                 f"{where} has valid = 'mask': reference() must also return {name!r}, a bool array"
             )
-        mask = np.asarray(outputs[name])
+        mask = outputs[name]
         try:
             return np.broadcast_to(mask.astype(np.bool_), shape)
         except ValueError as error:
@@ -230,6 +282,23 @@ def _of_storage(valid: NDArray[np.bool_] | None, dtype: str) -> NDArray[np.bool_
     return valid if valid is None or dtype != "fp4x2" else valid[..., 0::2] | valid[..., 1::2]
 
 
-def _on_host(value: Any) -> Any:
-    """A torch tensor, on whatever device, as a NumPy array; anything else as it is."""
-    return value.detach().cpu().numpy() if hasattr(value, "detach") else value
+def _close(mine: Array, theirs: Array) -> bool:
+    """Two results of one reference: equal up to the rounding of sums in another order."""
+    if mine.shape != theirs.shape:
+        return False
+    finite = np.isfinite(mine) & np.isfinite(theirs)
+    same = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
+    scale = float(np.abs(theirs[finite]).max(initial=0.0))
+    far = np.abs(np.where(finite, mine, 0) - np.where(finite, theirs, 0)) > DISAGREEMENT * scale
+    return bool(np.all(np.where(finite, ~far, same)))
+
+
+class _DeviceNumpy:
+    """Stands for ``numpy`` in reference.py on a device: the device's function where it has one."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._module, name, None)
+        return getattr(np, name) if found is None else found

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kda_tui.evaluation.arrays import Arrays
 from kda_tui.evaluation.devices.interface import BufferSpec, Child
-from kda_tui.evaluation.inputs import INPUT_ROLES, InputSet, random_stream
+from kda_tui.evaluation.inputs import INPUT_ROLES, InputSet
 from kda_tui.evaluation.layout import TensorLayout, layouts
 from kda_tui.evaluation.oracle import OUTPUT_ROLES
-from kda_tui.record.contract import Contract, WorkloadSpec
+from kda_tui.record.contract import Contract, TensorSpec, WorkloadSpec
 
 Bytes = NDArray[np.uint8]
 
@@ -29,11 +30,8 @@ class Poison:
     seed: str
     complement: bool = False
 
-    def bytes_for(self, buffer: str, nbytes: int) -> Bytes:
-        words = random_stream("poison", self.seed, buffer).integers(
-            0, 2**64, -(-nbytes // 8), dtype=np.uint64
-        )
-        pattern = words.view(np.uint8)[:nbytes]
+    def bytes_for(self, buffer: str, nbytes: int, arrays: Arrays) -> Bytes:
+        pattern = arrays.random_bytes(nbytes, "poison", self.seed, buffer)
         return ~pattern if self.complement else pattern
 
 
@@ -42,6 +40,7 @@ class Placement:
     """The buffers of ``workload`` for ``sets`` sets; ``scratch`` is bytes by arm and name."""
 
     child: Child
+    arrays: Arrays
     contract: Contract
     workload: WorkloadSpec
     sets: int
@@ -77,6 +76,17 @@ class Placement:
         """Take the guard bands as they are now for whole; call once after allocation."""
         self._guards = {spec: self.child.guards(spec.name).copy() for spec in self.specs()}
 
+    def undisturbed(self, inputs: Mapping[int, InputSet]) -> bool:
+        """Whether the read-only inputs of some sets and all guard bands are as they were; else look closer."""
+        pairs = [(self.child.guards(spec.name), before) for spec, before in self._guards.items()]
+        for which, masters in inputs.items():
+            for spec in self._read_only():
+                pairs.append((self.child.get(self.buffer(spec.name, which)), masters.storage[spec.name]))
+        return self.arrays.equal(pairs)
+
+    def _read_only(self) -> list[TensorSpec]:
+        return [t for t in self.contract.tensors if t.role in INPUT_ROLES and t.role not in OUTPUT_ROLES]
+
     def binding(self, arm: str, which: int) -> dict[str, str]:
         """Logical tensor and scratch names of a resolved plan -> buffers of one set."""
         names = {spec.name: self.buffer(spec.name, which) for spec in self.contract.tensors}
@@ -99,7 +109,11 @@ class Placement:
                 self._lay(self.scratch_buffer(arm, item, which), nbytes, poison)
 
     def _lay(self, buffer: str, nbytes: int, poison: Poison) -> None:
-        self.child.put(buffer, poison.bytes_for(buffer, nbytes))
+        self.child.put(buffer, poison.bytes_for(buffer, nbytes, self.arrays))
+
+    def pattern(self, poison: Poison, tensor: str, which: int) -> Bytes:
+        """What ``poison`` laid into an output's storage."""
+        return poison.bytes_for(self.buffer(tensor, which), self.layouts[tensor].nbytes, self.arrays)
 
     def output(self, tensor: str, which: int) -> Bytes:
         """A copy of an output's storage bytes."""
@@ -114,9 +128,7 @@ class Placement:
     def changed_inputs(self, which: int, inputs: InputSet) -> list[tuple[str, int]]:
         """Read-only inputs that no longer hold what was put there, with the first changed byte."""
         changed: list[tuple[str, int]] = []
-        for spec in self.contract.tensors:
-            if spec.role not in INPUT_ROLES or spec.role in OUTPUT_ROLES:
-                continue
+        for spec in self._read_only():
             now, master = self.child.get(self.buffer(spec.name, which)), inputs.storage[spec.name]
             if not np.array_equal(now, master):
                 changed.append((spec.name, int(np.argmax(now != master))))
@@ -128,7 +140,7 @@ class Placement:
         for spec, before in self._guards.items():
             now = self.child.guards(spec.name)
             if not np.array_equal(now, before):
-                hits = np.flatnonzero(now != before)
+                hits = np.flatnonzero((now != before).reshape(-1))
                 past = hits[hits >= spec.guard]
                 distance = int(past[0]) - spec.guard + 1 if past.size else int(hits[-1]) - spec.guard
                 broken.append((spec.name, distance))

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.random import Generator
 
-from kda_tui.evaluation.dtypes import Array, is_float, largest
+from kda_tui.evaluation.arrays import Array, namespace
+from kda_tui.evaluation.dtypes import is_float, largest
 
 SATURATED = 64.0
 
@@ -21,11 +22,10 @@ def apply_probe(probe: str, values: Array, dtype: str, rng: Generator) -> Array:
 
 
 def _one_hot(values: Array, dtype: str, rng: Generator) -> Array:
-    hot = np.zeros_like(values)
     if values.ndim == 0:
-        return hot + 1
+        return np.ones_like(values)
     index = rng.integers(0, values.shape[-1], (*values.shape[:-1], 1))
-    np.put_along_axis(hot, index, 1, axis=-1)
+    hot: Array = (namespace(index).arange(values.shape[-1]) == index).astype(values.dtype)
     return hot
 
 
@@ -55,7 +55,7 @@ def _cancellation(values: Array, dtype: str, rng: Generator) -> Array:
     """Neighbours along the last axis nearly cancel: x, -x (1 + 2^-6)."""
     if values.ndim == 0 or not is_float(dtype):
         return values
-    pairs = np.array(values, dtype=np.result_type(values, np.float64))
+    pairs = values.astype(np.result_type(values.dtype, np.float64))
     odd = pairs[..., 1::2]
     odd[...] = -pairs[..., 0::2][..., : odd.shape[-1]] * (1.0 + 2.0**-6)
     return pairs

@@ -89,7 +89,8 @@ class Session:
     def placement(self, workload: WorkloadSpec, sets: int, arms: Sequence[Arm]) -> Placement:
         """Buffers of one workload, with scratch for ``arms``; nothing is allocated yet."""
         scratch = {arm.name: self.stand.resolve(arm, workload).scratch for arm in arms}
-        return Placement(self.child, self.stand.contract, workload, sets, scratch)
+        stand = self.stand
+        return Placement(self.child, stand.oracle.arrays, stand.contract, workload, sets, scratch)
 
     def allocate(self, placements: Sequence[Placement]) -> None:
         specs = [spec for placement in placements for spec in placement.specs()]

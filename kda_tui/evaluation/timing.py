@@ -223,8 +223,7 @@ class _Visit:
             placement.fill(which, case.inputs)
             placement.poison(which, Poison(f"{case.key}/{arm}"))
         report = self.session.time(arm, placement, range(self.sets), flush=benchmark.cache == "cold")
-        for which, case in enumerate(cases):
-            self._verify(arm, placement, which, case, block)
+        self._verify(arm, placement, cases, block)
         us = tuple(v / benchmark.steps for v in report.samples_us)
         if not all(v > 0.0 and math.isfinite(v) for v in us):
             raise InfrastructureFault(f"arm {arm}, workload {workload.id}: a time is not a positive number")
@@ -237,19 +236,21 @@ class _Visit:
         part = f"{self.timer.label}{self.timer.child}.{block}.{pair}.{which}"
         return self.timer.stand.oracle.case(workload, CaseKey(workload.id, self.timer.seed, part))
 
-    def _verify(self, arm: str, placement: Placement, which: int, case: Case, block: int) -> None:
+    def _verify(self, arm: str, placement: Placement, cases: Sequence[Case], block: int) -> None:
+        """Memory is as it was, and what every single launch wrote is right."""
         try:
-            judge_memory(placement, which, case)
+            judge_memory(placement, dict(enumerate(cases)))
         except Rejected as fault:
             if block < 0 or arm == BASELINE:
                 raise InfrastructureFault(f"arm {arm}: {fault.reason}") from fault
             raise
-        expected = case.expected[max(case.expected)]
-        for spec in self.timer.stand.oracle.outputs:
-            got = placement.elements(spec.name, placement.output(spec.name, which))
-            comparison = compare(got, expected[spec.name], spec)
-            if not comparison.ok:
-                self._wrong(arm, placement, which, case, block, spec, comparison)
+        for which, case in enumerate(cases):
+            expected = case.expected[max(case.expected)]
+            for spec in self.timer.stand.oracle.outputs:
+                written = self.session.child.get(placement.buffer(spec.name, which))
+                comparison = compare(placement.elements(spec.name, written), expected[spec.name], spec)
+                if not comparison.ok:
+                    self._wrong(arm, placement, which, case, block, spec, comparison)
 
     def _wrong(
         self,
