@@ -108,7 +108,18 @@ def run_confirm(
 
         order = random_stream(seed, "order", str(child))
         timer = Timer(
-            stand, candidate, incumbent, baseline, some, seed, order, log, part, child=child, label="c"
+            stand,
+            candidate,
+            incumbent,
+            baseline,
+            some,
+            seed,
+            order,
+            log,
+            part,
+            child=child,
+            label="c",
+            fresh=True,
         )
         return timer.measure(blocks, alone=True)
 

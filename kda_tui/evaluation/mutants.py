@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from kda_tui.evaluation.arrays import Array
+from kda_tui.evaluation.arrays import Array, to_host
 from kda_tui.evaluation.compare import TILE, tile_axes
 from kda_tui.evaluation.devices.interface import (
     BufferRef,
@@ -247,7 +247,7 @@ class MutantChild:
         bands = self.inner.guards(name).copy()
         if self._damaged and name in self._outputs:
             end = BufferSpec(name, 0).guard
-            bands[end : end + 4] ^= 0xFF
+            bands.reshape(-1)[end : end + 4] ^= 0xFF
         return bands
 
     def run(self, arm: str, launches: Sequence[Launch], timeout_s: float) -> LaunchReport:
@@ -271,7 +271,7 @@ class MutantChild:
     def _run_spoiled(self, launch: Launch, timeout_s: float) -> LaunchReport:
         self._calls += 1
         buffers = self._buffers_of(launch)
-        before = {tensor: self.inner.get(buffer).copy() for tensor, buffer in buffers.items()}
+        before = self._copies(buffers)
         if self.mutant.round_inputs:
             rounded = {tensor: data.copy() for tensor, data in before.items()}
             self._round(rounded)
@@ -280,7 +280,7 @@ class MutantChild:
         if report.status != "ok":
             return report
         specs = {t.name: t for t in self.contract.tensors}
-        storage = {tensor: self.inner.get(buffer).copy() for tensor, buffer in buffers.items()}
+        storage = self._copies(buffers)
         if self.mutant.round_inputs:
             for tensor in storage:
                 if specs[tensor].role == "in":
@@ -292,6 +292,10 @@ class MutantChild:
             self._damaged = True
             self._outputs = [buffers[t.name] for t in self.contract.tensors if t.role in OUTPUT_ROLES]
         return report
+
+    def _copies(self, buffers: Mapping[str, str]) -> dict[str, Bytes]:
+        """In host memory, whatever the device."""
+        return {tensor: np.array(to_host(self.inner.get(buffer))) for tensor, buffer in buffers.items()}
 
     def _put(self, buffers: Mapping[str, str], storage: Mapping[str, Bytes]) -> None:
         for tensor, data in storage.items():

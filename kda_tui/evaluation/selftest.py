@@ -154,7 +154,8 @@ class _SelfTest:
         stand = self.stand
         arm: Arm = self.baseline.called(CANDIDATE)
         if mutant is not None:
-            stand = replace(self.stand, new_child=self._spoiling(mutant))
+            spoiling = self._spoiling(mutant)
+            stand = replace(self.stand, new_child=spoiling, borrow_child=spoiling)
         correctness = Correctness(
             stand, arm, self.baseline, gates_of(self.contract, "correct"), lambda workload, fraction: None
         )
@@ -165,7 +166,7 @@ class _SelfTest:
         return None
 
     def _spoiling(self, mutant: Mutant) -> Callable[[], Child]:
-        return lambda: MutantChild(self.stand.new_child(), mutant, self.contract)
+        return lambda: MutantChild(self.stand.borrow_child(), mutant, self.contract)
 
 
 def _row(name: str, what: str, expected: str, got: str) -> SelfTestRow:

@@ -38,12 +38,13 @@ BaselineKey = tuple[str, str, CaseKey]
 
 @dataclass(slots=True)
 class Stand:
-    """The bench: device, contract, oracle. ``new_child`` is the device's, or a self-test's wrapper."""
+    """The bench: device, contract, oracle. The two makers of children are the device's, or a self-test's."""
 
     device: Device
     contract: Contract
     oracle: Oracle
     new_child: Callable[[], Child]
+    borrow_child: Callable[[], Child]
     baseline_errors: dict[BaselineKey, Mapping[str, Comparison]] = field(default_factory=dict)
     _resolved: dict[tuple[str, str, str], ResolvedPlan] = field(default_factory=dict)
 
@@ -67,11 +68,11 @@ class Stand:
 
 
 class Session:
-    """One child and its loaded arms."""
+    """One child, borrowed unless one is given, and its loaded arms."""
 
-    def __init__(self, stand: Stand) -> None:
+    def __init__(self, stand: Stand, child: Child | None = None) -> None:
         self.stand = stand
-        self.child: Child = stand.new_child()
+        self.child: Child = child or stand.borrow_child()
         self.arms: dict[str, Arm] = {}
 
     def load(self, arm: Arm) -> None:

@@ -65,10 +65,13 @@ class Timer:
     tick: Tick
     child: int = 0
     label: str = "t"
+    fresh: bool = False  # in a process that has never run anything
 
     def measure(self, blocks: int, alone: bool) -> ChildTimes:
         """Raises Rejected, InfrastructureFault, or Inconclusive when no sample is valid."""
-        with Session(self.stand) as session:
+        self.stand.device.settle()
+        child = self.stand.new_child() if self.fresh else None
+        with Session(self.stand, child) as session:
             visit = _Visit(self, session)
             visit.load(
                 self._drawn([self.incumbent.called(INCUMBENT), self.incumbent.called(INCUMBENT_AGAIN)])

@@ -43,8 +43,11 @@ class Workbench:
         key = (str(ws.root.resolve()), contract.sha256, _sha(ws.reference))
         if key not in self._stands:
             device = self.device(contract.task.device)
-            oracle = Oracle(contract, ws.root)
-            self._stands = {key: Stand(device, contract, oracle, lambda: device.start_child(self.scratch))}
+            device.prepare(self.scratch)
+            oracle = Oracle(contract, ws.root, arrays=device.arrays)
+            start, borrow = device.start_child, device.borrow_child
+            stand = Stand(device, contract, oracle, lambda: start(self.scratch), lambda: borrow(self.scratch))
+            self._stands = {key: stand}
         return self._stands[key]
 
     def arm(self, stand: Stand, name: str, cand: str, folder: Path) -> Arm:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kda_tui.evaluation.arrays import HOST
 from kda_tui.evaluation.devices.interface import (
     BufferRef,
     BufferSpec,
@@ -118,6 +119,17 @@ class StandInDevice:
     def compile(self, folder: Path, plan: LaunchPlan, contract: Contract, cache: Path) -> CompileReport:
         name = (folder / "kernel.cu").read_text().splitlines()[0].removeprefix("// stand-in: ")
         return CompileReport(ok=True, binaries={"kernel": name})
+
+    arrays = HOST
+
+    def prepare(self, scratch: Path) -> None:
+        pass
+
+    def settle(self) -> None:
+        pass
+
+    def borrow_child(self, scratch: Path) -> StandInChild:
+        return self.start_child(scratch)
 
     def start_child(self, scratch: Path) -> StandInChild:
         self.children += 1

@@ -29,7 +29,7 @@ def open_device(kind: str, cache: Path, mode: Literal["judge", "debug"] = "judge
     try:
         from kda_tui.evaluation.devices.cuda.device import CudaDevice
 
-        return CudaDevice()
+        return CudaDevice(cache=cache)
     except (ImportError, OSError, RuntimeError) as error:
         raise NoDevice(
             f'the contract says device = "cuda", which this machine does not have ({error}): see `kda doctor`'

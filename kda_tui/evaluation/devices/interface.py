@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kda_tui.evaluation.verdict import CompileReport
-from kda_tui.record.contract import Contract
-from kda_tui.record.launch_plan import LaunchPlan
+if TYPE_CHECKING:  # a child imports this module: it must start fast
+    from kda_tui.evaluation.arrays import Arrays
+    from kda_tui.evaluation.verdict import CompileReport
+    from kda_tui.record.contract import Contract
+    from kda_tui.record.launch_plan import LaunchPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ class Child(Protocol):
         ...
 
     def get(self, name: str) -> NDArray[np.uint8]:
-        """The bytes of a buffer as they are now, for reading; a device in host memory may give a live view."""
+        """The bytes of a buffer, for reading, as an array of the device's kind; it may be a live view."""
         ...
 
     def put(self, name: str, data: NDArray[np.uint8]) -> None:
@@ -145,7 +147,7 @@ class Child(Protocol):
         ...
 
     def guards(self, name: str) -> NDArray[np.uint8]:
-        """The guard bytes before a buffer (``guard`` of them) and after it, concatenated."""
+        """The guard bytes before a buffer (``guard`` of them) and after it, concatenated or as two rows."""
         ...
 
     def run(self, arm: str, launches: Sequence[Launch], timeout_s: float) -> LaunchReport:
@@ -171,7 +173,26 @@ class Device(Protocol):
         """Compile every unit of the plan in ``folder``; never raises for the candidate's faults."""
         ...
 
-    def start_child(self, scratch: Path) -> Child: ...
+    @property
+    def arrays(self) -> Arrays:
+        """What the judge's own arrays are on this device."""
+        ...
+
+    def prepare(self, scratch: Path) -> None:
+        """Begin, without waiting, what the next child needs; never called while something is timed."""
+        ...
+
+    def settle(self) -> None:
+        """Wait until nothing that ``prepare`` began is still running: something will be timed."""
+        ...
+
+    def start_child(self, scratch: Path) -> Child:
+        """A child in a process of its own that has never run anything."""
+        ...
+
+    def borrow_child(self, scratch: Path) -> Child:
+        """A child with nothing loaded; its process may have run other programs, of which nothing is left."""
+        ...
 
     def describe(self) -> Mapping[str, Any]:
         """What run_started and doctor show."""

@@ -115,7 +115,9 @@ def find_compiler(named: str = "") -> Compiler:
         if command and version:
             return Compiler(command, _kind_of(kind), version)
     if wanted:
-        raise UserError(f"no compiler {wanted} (KDA_CXX, or evaluation.compiler in kda.toml): name g++, clang++ or zig")
+        raise UserError(
+            f"no compiler {wanted} (KDA_CXX, or evaluation.compiler in kda.toml): name g++, clang++ or zig"
+        )
     raise UserError("no C++ compiler: install g++ or clang++, or run `pip install ziglang`")
 
 

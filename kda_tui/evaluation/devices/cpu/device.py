@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from kda_tui.evaluation.arrays import HOST, Arrays
 from kda_tui.evaluation.devices.cpu.build import UnitBuild, failed
 from kda_tui.evaluation.devices.cpu.candidate import (
     Problem,
@@ -89,6 +90,19 @@ class CpuDevice:
             binaries={unit: str(program.path) for unit, (program, _) in built.items()},
             sha256=sha256("".join(str(s.facts["sha256"]) for s in stored).encode()),
         )
+
+    @property
+    def arrays(self) -> Arrays:
+        return HOST
+
+    def prepare(self, scratch: Path) -> None:
+        """A child starts fast enough."""
+
+    def settle(self) -> None:
+        """Nothing runs in the background."""
+
+    def borrow_child(self, scratch: Path) -> CpuChild:
+        return self.start_child(scratch)
 
     def start_child(self, scratch: Path) -> CpuChild:
         """A fresh child that works in ``scratch``. Raises UserError if the runtime cannot be built."""

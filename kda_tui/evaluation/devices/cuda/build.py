@@ -235,9 +235,3 @@ def _load(entry: Path, cached: bool = True) -> _Built:
     facts = json.loads((entry / "report.json").read_text())
     resources = tuple(Resources(*row) for row in facts["resources"])
     return _Built(entry, facts["log"], True, resources, cached)
-
-
-def symbols(cubin: str) -> dict[str, str]:
-    """Kernel name to symbol for a cubin of the cache."""
-    facts = json.loads((Path(cubin).parent / "report.json").read_text())
-    return dict(facts["names"])

@@ -16,7 +16,6 @@ from typing import Any
 
 import pycuda.driver as pycuda
 
-from kda_tui.evaluation.devices.cuda.build import symbols
 from kda_tui.evaluation.devices.cuda.clock import Clock, Supervisor
 from kda_tui.evaluation.devices.cuda.driver import CudaFault
 from kda_tui.evaluation.devices.cuda.launch import (
@@ -27,8 +26,10 @@ from kda_tui.evaluation.devices.cuda.launch import (
     get_global,
     load_module,
     prepare,
+    unload_module,
 )
 from kda_tui.evaluation.devices.cuda.module_globals import variables
+from kda_tui.evaluation.devices.cuda.symbols import symbols
 from kda_tui.evaluation.devices.cuda.wire import launches_from_json
 from kda_tui.evaluation.devices.interface import Launch
 
@@ -44,9 +45,10 @@ class ChildState:
         self.supervisor = Supervisor(supervisor_cubin.read_bytes(), self.stream.handle)
         self.clock = Clock(self.supervisor, self.stream)
         self.functions: dict[str, dict[tuple[str, str], Function]] = {}
+        self.prepared: dict[int, tuple[list[Prepared], Launch]] = {}
         self.modules: list[Any] = []
         self.globals: dict[str, list[tuple[int, bytes]]] = {}  # arm -> (address, bytes at load)
-        self.chunks: list[Any] = []
+        self.chunks: list[tuple[Any, int]] = []
         self.address: dict[str, int] = {}
         self.size: dict[str, int] = {}
 
@@ -85,7 +87,7 @@ class ChildState:
             offsets[name] = total
             total = _up(total + nbytes + guard, 256)
         chunk = pycuda.mem_alloc(max(total, 256))
-        self.chunks.append(chunk)
+        self.chunks.append((chunk, max(total, 256)))
         base = int(chunk)
         seed = int.from_bytes(os.urandom(8), "little")  # guards must not be guessable, nor what is unwritten
         self.supervisor.launch(
@@ -109,19 +111,38 @@ class ChildState:
         return {"status": "ok", "handle": handle, "offsets": offsets, "total": total}
 
     def release(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Free every arena, overwritten first: what is allocated next must find nothing of it."""
         del request
         self.context.synchronize()
-        for chunk in self.chunks:
+        for chunk, nbytes in self.chunks:
+            pycuda.memset_d8(int(chunk), 0, nbytes)
             chunk.free()
         self.chunks.clear()
+        self.prepared.clear()
         self.address.clear()
         self.size.clear()
         return {"status": "ok"}
 
-    def _prepared(self, arm: str, launches: list[Launch]) -> list[tuple[list[Prepared], Launch]]:
-        functions = self.functions[arm]
+    def empty(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Become like new: no buffers, no programs, nothing of them in shared memory."""
+        self.release(request)
+        for module in self.modules:
+            unload_module(module)
+        self.modules.clear()
+        self.functions.clear()
+        self.globals.clear()
+        self.clock.scrub()
+        self.stream.synchronize()
+        return {"status": "ok"}
+
+    def _wanted(self, request: Mapping[str, Any]) -> list[tuple[list[Prepared], Launch]]:
+        """The launches that a request names; those it defines are packed now and kept."""
+        functions = self.functions[request["arm"]]
         handle = self.stream.handle
-        return [([prepare(s, functions, self.address, handle) for s in one.steps], one) for one in launches]
+        for number, (launch,) in ((n, launches_from_json([body])) for n, body in request["define"]):
+            steps = [prepare(step, functions, self.address, handle) for step in launch.steps]
+            self.prepared[number] = (steps, launch)
+        return [self.prepared[number] for number in request["launches"]]
 
     def _restore(self, launch: Launch) -> None:
         for target, source in launch.restore:
@@ -129,7 +150,7 @@ class ChildState:
             pycuda.memcpy_dtod_async(self.address[target], self.address[source], count, self.stream)
 
     def run(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        for steps, launch in self._prepared(request["arm"], launches_from_json(request["launches"])):
+        for steps, launch in self._wanted(request):
             self._restore(launch)
             self.clock.scrub()
             for step in steps:
@@ -138,8 +159,7 @@ class ChildState:
         return {"status": "ok"}
 
     def time(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        prepared = self._prepared(request["arm"], launches_from_json(request["launches"]))
-        return self.clock.time(prepared, self._restore, bool(request["flush"]))
+        return self.clock.time(self._wanted(request), self._restore, bool(request["flush"]))
 
     def copy_out(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Host copy of arena bytes into a file, where IPC is missing."""
@@ -173,6 +193,7 @@ def answer(state: ChildState, request: Mapping[str, Any]) -> dict[str, Any]:
         "load": state.load,
         "allocate": state.allocate,
         "release": state.release,
+        "empty": state.empty,
         "changed_globals": state.changed_globals,
         "run": state.run,
         "time": state.time,

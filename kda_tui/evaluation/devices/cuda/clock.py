@@ -34,9 +34,15 @@ class Supervisor:
         self._functions: dict[str, Any] = {}
 
     def launch(
-        self, name: str, *args: Any, blocks: int = _BLOCKS, threads: int = _THREADS, shared: int = 0
+        self,
+        name: str,
+        *args: Any,
+        blocks: int = _BLOCKS,
+        rows: int = 1,
+        threads: int = _THREADS,
+        shared: int = 0,
     ) -> None:
-        """Launch ``kda_<name>`` with ctypes arguments and ``shared`` bytes of dynamic shared memory."""
+        """Launch ``kda_<name>`` on (blocks, rows) with ctypes arguments and dynamic shared memory."""
         function = self._functions.get(name)
         if function is None:
             function = get_function(self._module, f"kda_{name}", name)
@@ -47,7 +53,7 @@ class Supervisor:
             cu.cuLaunchKernel(
                 function.handle,
                 blocks,
-                1,
+                rows,
                 1,
                 threads,
                 1,

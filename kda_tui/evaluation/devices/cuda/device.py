@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import importlib.util
 import os
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kda_tui.evaluation.devices.cuda import compilers
 from kda_tui.evaluation.devices.cuda.build import build
+from kda_tui.evaluation.devices.cuda.process import ChildProcess
 from kda_tui.evaluation.devices.interface import DeviceFacts
 from kda_tui.evaluation.verdict import CompileReport
 from kda_tui.record.contract import Contract
 from kda_tui.record.launch_plan import LaunchPlan
 from kda_tui.text import UserError
+
+if TYPE_CHECKING:  # these import PyCUDA
+    from kda_tui.evaluation.arrays import Arrays
+    from kda_tui.evaluation.devices.cuda.arena import JudgeContext
+    from kda_tui.evaluation.devices.cuda.parent import CudaChild
 
 # Datasheet peaks by name: bandwidth in B/s, dense FLOP/s by dtype. They bound the possible; targets are
 # measured. H100 SXM and H200: NVIDIA Hopper datasheets; B200: NVIDIA Blackwell datasheet (dense).
@@ -49,40 +57,86 @@ def driver_or_reason() -> str:
 
 
 class CudaDevice:
-    """One GPU. The judge's context is made on the first child, never at construction."""
+    """One GPU. The judge's context is made when it is first needed, never at construction.
 
-    def __init__(self, ordinal: int | None = None) -> None:
+    Processes of children are kept: a spare that has never run anything waits with its context, and one
+    that was emptied after use may be borrowed again.
+    """
+
+    def __init__(self, ordinal: int | None = None, cache: Path | None = None) -> None:
         reason = driver_or_reason()
         if reason:
             raise UserError(f"device cuda: {reason}; 'kda doctor' shows more")
         self.ordinal = visible_ordinal() if ordinal is None else ordinal
         self.facts = _facts(self.ordinal)
-        self._context: Any = None
+        self._cache = cache or Path.home() / ".cache" / "kda"
+        self._spares: list[ChildProcess] = []
+        self._used: list[ChildProcess] = []
+        self._started = 0
+        atexit.register(self._close)
 
     def compile(self, folder: Path, plan: LaunchPlan, contract: Contract, cache: Path) -> CompileReport:
         return build(folder, plan, contract, cache, compilers.device_arch(self.facts.cc))
 
-    def start_child(self, scratch: Path) -> Any:
+    @property
+    def arrays(self) -> Arrays:
+        return self.context.arrays
+
+    def prepare(self, scratch: Path) -> None:
+        """Start a spare child if none waits; does not wait for it."""
+        if not self._spares:
+            self._spares.append(self._process(scratch))
+
+    def settle(self) -> None:
+        for process in self._spares:
+            process.wait_ready()
+
+    def start_child(self, scratch: Path) -> CudaChild:
+        process = self._spares.pop() if self._spares else self._process(scratch)
+        return self._child(process)
+
+    def borrow_child(self, scratch: Path) -> CudaChild:
+        if not self._used:
+            return self.start_child(scratch)
+        return self._child(self._used.pop())
+
+    def _child(self, process: ChildProcess) -> CudaChild:
         from kda_tui.evaluation.devices.cuda.parent import CudaChild
 
-        return CudaChild(self, scratch)
+        return CudaChild(process, self.context, self._leave)
 
-    def context(self, scratch: Path) -> Any:
+    def _process(self, scratch: Path) -> ChildProcess:
+        self._started += 1
+        return ChildProcess(self.supervisor_cubin, self.ordinal, scratch / f"child{self._started}")
+
+    def _leave(self, process: ChildProcess) -> None:
+        """Keep the process of a closed child if it can be emptied; one is enough."""
+        if self._used or process.ask({"op": "empty"}).get("status") != "ok":
+            process.stop()
+        else:
+            self._used.append(process)
+
+    def _close(self) -> None:
+        for process in self._spares + self._used:
+            process.stop()
+        if "context" in vars(self):
+            self.context.close()
+
+    @cached_property
+    def context(self) -> JudgeContext:
         """The judge's own context on this GPU."""
         from kda_tui.evaluation.devices.cuda.arena import JudgeContext
 
-        if self._context is None:
-            self._context = JudgeContext(self.ordinal, self.supervisor_cubin(scratch))
-            atexit.register(self._context.close)
-        return self._context
+        return JudgeContext(self.ordinal, self.supervisor_cubin)
 
-    def supervisor_cubin(self, cache: Path) -> Path:
+    @cached_property
+    def supervisor_cubin(self) -> Path:
         """The supervisor's kernels, compiled once per source, compiler and architecture."""
         source = Path(__file__).with_name("supervisor.cu")
         arch = compilers.device_arch(self.facts.cc)
         version = compilers.nvrtc_version() or compilers.nvcc_version()
         key = hashlib.sha256(source.read_bytes() + f"{arch} {version}".encode()).hexdigest()[:24]
-        target = cache / "cuda" / f"supervisor-{key}.cubin"
+        target = self._cache / "cuda" / f"supervisor-{key}.cubin"
         if not target.is_file():
             target.parent.mkdir(parents=True, exist_ok=True)
             built = (
@@ -109,6 +163,9 @@ class CudaDevice:
             "compiler": f"nvrtc {compilers.nvrtc_version()}"
             if compilers.nvrtc_version()
             else f"nvcc {compilers.nvcc_version()}",
+            "judged_with": "cupy on the GPU"
+            if importlib.util.find_spec("cupy")
+            else "numpy on the host, which is slow: CuPy is not installed",
         }
 
 

@@ -65,6 +65,10 @@ def load_module(image: bytes) -> Any:
     return check(cu.cuModuleLoadData(image), "cuModuleLoadData")
 
 
+def unload_module(module: Any) -> None:
+    check(cu.cuModuleUnload(module), "cuModuleUnload")
+
+
 def get_function(module: Any, symbol: str, name: str) -> Function:
     handle = check(cu.cuModuleGetFunction(module, symbol.encode()), f"kernel {name}")
     sizes: list[int] = []
