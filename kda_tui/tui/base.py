@@ -43,3 +43,10 @@ class BaseApp(App[int], inherit_bindings=False):
     def now(self) -> float:
         """Seconds since 1970, by the one clock of the screen."""
         return self.clock()
+
+    def minute(self) -> float:
+        """The middle of the minute it is: what ages and clocks are drawn with.
+
+        All of them move together once a minute, and between minutes an idle screen writes nothing.
+        """
+        return self.clock() // 60 * 60 + 30

@@ -129,7 +129,7 @@ def over(app: PtyApp, secs: float) -> tuple[float, float]:
 
 def quiet_minute(secs: float) -> None:
     """Wait until no minute turns within ``secs``: ages and the clock move then."""
-    while time.time() % 60 > 60 - secs - 1:
+    while not 2 < time.time() % 60 < 59 - secs:
         time.sleep(0.5)
 
 

@@ -119,7 +119,7 @@ class DetailScreen(KeyScreen):
                 return detail.notes(own, cand, cells)
             case "samples":
                 return detail.samples(self._samples, cells)
-        return detail.overview(self.snapshot, cand, self.app.now(), cells)
+        return detail.overview(self.snapshot, cand, self.app.minute(), cells)
 
     def _chrome(self) -> None:
         cells = self.app.size.width

@@ -169,7 +169,7 @@ class RunsScreen(KeyScreen):
             return
         value: Any = event.value
         self._summaries = value
-        self.pane.draw_all(value, self.app.now())
+        self.pane.draw_all(value, self.app.minute())
         self._chrome()
 
     def _open(self, root: Path) -> None:

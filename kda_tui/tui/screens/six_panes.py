@@ -155,14 +155,14 @@ class PanesScreen(KeyScreen):
 
     def redraw(self) -> None:
         if self.snapshot is not None:
-            now = self.app.now()
+            now = self.app.minute()
             for number in self.visible_numbers():
                 self._panes[number].draw(self.snapshot, now)
         self.chrome()
 
     def chrome(self) -> None:
         """The lines around the panes."""
-        cells, now = self.app.size.width, self.app.now()
+        cells, now = self.app.size.width, self.app.minute()
         snapshot = self.snapshot
         hints = status.hint_line(self.app.keymap, self.key_scope(), cells, self.read_only, self.useful)
         self.query_one("#hints", Bar).show(hints)

@@ -37,6 +37,7 @@ class WorkspaceScreen(PanesScreen):
         self.sender = sender
         self.who = who
         self._plots = 0
+        self._drawn = 0.0  # the minute that is on the screen
         self._sent = ""  # the decision that the message is about
         self._source = source
         self._follower: Follower | None = None
@@ -46,7 +47,7 @@ class WorkspaceScreen(PanesScreen):
         self.arrange_panes()
         self._follower = Follower(self._source, self.post_message, self.app.hz)
         self._follower.start()
-        self.set_interval(5.0, self._tick)
+        self.set_interval(1.0, self._tick)
 
     def on_unmount(self) -> None:
         self.files.stop()
@@ -77,9 +78,15 @@ class WorkspaceScreen(PanesScreen):
         self.chrome()
 
     def _tick(self) -> None:
-        """Ages and the clock move; nothing is written when no minute turned."""
-        if self.app.screen is self and not self.frozen:
+        """Once a minute ages and the clock move; a message that is old enough goes."""
+        if self.app.screen is not self or self.frozen:
+            return
+        if self.app.minute() != self._drawn:
+            self._drawn = self.app.minute()
             self.redraw()
+        elif self.message and self.app.now() >= self.message_until:
+            self.message = ""
+            self.chrome()
 
     # --- decisions -------------------------------------------------------
 
