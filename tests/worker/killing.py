@@ -23,7 +23,7 @@ from kda_tui.record.verify import verify
 from kda_tui.text import Redactor
 from kda_tui.worker import promote
 from kda_tui.worker.offline import apply_pending
-from tests.worker.stage import journal
+from tests.worker.stage import journal, state_of
 
 
 @dataclass
@@ -75,7 +75,13 @@ def play(
             if _ended(ws):
                 break
             continue
-        output = process.communicate(timeout=max(1.0, deadline - time.monotonic()))[0]
+        try:
+            output = process.communicate(timeout=max(1.0, deadline - time.monotonic()))[0]
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            story.problems.append(f"the last worker did not end: {state_of(Reader(ws.root).settle())}")
+            break
         if process.returncode != 0:
             story.problems.append(f"the last worker failed: {output.decode()[-2000:]}")
     story.ended = _ended(ws)
