@@ -64,6 +64,8 @@ class AgentConfig(_Model):
     default: Annotated[str, Field(min_length=1)] = "tuner"
     model: str = ""
     api_key_file: str = ""
+    base_url: str = ""
+    reviewer: Annotated[str, Field(min_length=1)] = "same"
     max_tokens: Annotated[int, Field(ge=1024, le=1_000_000)] = 32000
     effort: Literal["low", "medium", "high", "xhigh", "max"] = "high"
     prices: dict[str, Price] = Field(default_factory=dict)

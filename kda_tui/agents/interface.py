@@ -100,6 +100,11 @@ class Desk(Bench, Protocol):
     @property
     def snapshot(self) -> Snapshot: ...
 
+    @property
+    def iteration(self) -> int:
+        """Which iteration this is, from 1; 0 before the first."""
+        ...
+
     async def say(self, kind: str, text: str, **fields: Any) -> None:
         """Append one finished block to transcript.jsonl (kinds and fields: RECORD, transcript)."""
         ...

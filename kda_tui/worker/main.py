@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kda_tui.agents.load import make_agent
+from kda_tui.agents.load import agent_secrets, make_agent, make_reviewer
 from kda_tui.config import Config, load_config
 from kda_tui.evaluation.client import JudgeProcess
 from kda_tui.evaluation.devices.choose import open_device
@@ -58,7 +58,7 @@ def run_worker(
         )
     cache = cache_folder(config)
     device = dict(open_device(contract.task.device, cache).describe())
-    redactor = Redactor.from_environment(os.environ)
+    redactor = Redactor.from_environment({**os.environ, **agent_secrets(config)})
     with WorkspaceLock.acquire(ws) as lock:
         opened = open_run(
             ws, lock, redactor, agent, device=device, resume=options.resume, ambiguous=config.resume.ambiguous
@@ -95,6 +95,7 @@ async def _drive(
         yes=options.yes,
         tell=tell,
         tick_s=config.worker.inbox_interval_s,
+        reviewer=make_reviewer(agent, config),
     )
     loop = asyncio.get_running_loop()
     for sig in (signal.SIGTERM, signal.SIGINT):

@@ -15,6 +15,7 @@ from typing import Any
 
 import kda_tui
 from kda_tui.agents.interface import Agent
+from kda_tui.agents.load import skills_of
 from kda_tui.record import trust
 from kda_tui.record.contract import Contract, load_contract
 from kda_tui.record.journal import Recorder
@@ -151,7 +152,7 @@ def _begin(
         "prompts_sha": hashlib.sha256(json.dumps(prompts, sort_keys=True).encode()).hexdigest()
         if prompts
         else "",
-        "skills": [],
+        "skills": skills_of(agent),
         "versions": {"kda": kda_tui.__version__, "python": sys.version.split()[0]},
         "device": dict(device),
         "seed_commit": secret.commit,

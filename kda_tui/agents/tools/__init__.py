@@ -1,0 +1,1 @@
+"""What an agent may do, as tools with schemas: read, submit, measure, ask. No shell, no network, no other path."""
