@@ -15,6 +15,7 @@ from kda_tui.evaluation.verdict import Verdict
 from kda_tui.evaluation.workbench import Workbench
 
 HOSTILE = Path(__file__).parents[1] / "hostile"
+SCREENED = 4
 NAMES = sorted(p.parent.name for p in HOSTILE.glob("*/expect.toml"))
 
 
@@ -34,7 +35,11 @@ def judge(bench: Workbench, name: str, expect: dict[str, Any]) -> Verdict:
         level=expect["level"],
         seeds=("5eed", "5eee"),
     )
-    return evaluate(request, bench, lambda progress: None)
+    for _ in range(SCREENED):
+        found = evaluate(request, bench, lambda progress: None)
+        if found.stage_reached != "screen" or expect.get("stage") == "screen":
+            break  # else a disturbed machine made it look slow, and what is wrong with it was never looked at
+    return found
 
 
 @pytest.mark.parametrize("name", NAMES)
