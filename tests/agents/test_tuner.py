@@ -162,5 +162,5 @@ def test_agents_by_name(tmp_path: Path) -> None:
     assert isinstance(make_agent("tuner"), TunerAgent)
     assert isinstance(make_agent(f"replay:{tmp_path}/t.jsonl"), ReplayAgent)
     for spec in ("oracle", "tuner:x", "replay:", ""):
-        with pytest.raises(UserError, match="tuner, replay:FILE"):
+        with pytest.raises(UserError, match="tuner, anthropic, replay:FILE"):
             make_agent(spec)

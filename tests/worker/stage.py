@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kda_tui.agents.interface import Agent
+from kda_tui.agents.interface import Agent, Reviewer
 from kda_tui.agents.tuner.agent import TunerAgent
 from kda_tui.record.inbox import new_decision, send
 from kda_tui.record.lock import WorkspaceLock
@@ -105,6 +105,7 @@ async def stage(
     pause_s: float = 0.0,
     resume: bool = False,
     ambiguous: str = "ask",
+    reviewer: Reviewer | None = None,
 ) -> AsyncIterator[Stage]:
     """Open or begin a run and work on it until the block ends."""
     judges: list[ScriptedJudge] = []
@@ -122,7 +123,7 @@ async def stage(
         )
         worker = Worker(
             opened.clerk, player, opened.secret, starter(judge), ws.root / ".cache", yes=yes,
-            tell=lambda what, facts: told.append(what), tick_s=0.02,
+            tell=lambda what, facts: told.append(what), tick_s=0.02, reviewer=reviewer,
         )  # fmt: skip
         task = asyncio.create_task(worker.run())
         try:
