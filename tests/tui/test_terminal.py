@@ -107,3 +107,21 @@ def test_an_editor_may_fail_and_the_screen_comes_back(workspace: Path, editor: s
 def test_the_title_says_what_waits(workspace: Path) -> None:
     with start(workspace) as app:
         app.wait_for(b"\x1b]2;(1) softmax_rows iterate")
+
+
+@pytest.mark.slow
+def test_ctrl_z_goes_to_the_shell_and_comes_back(workspace: Path) -> None:
+    with start(workspace) as app:
+        app.wait_for(b"c0006")
+        time.sleep(0.3)
+        app.press("\x1a")
+        time.sleep(1)
+        assert app.process.status() == "stopped" and given_back(app.output)
+        app.signal(signal.SIGCONT)
+        time.sleep(1)
+        begin = time.monotonic()
+        app.press("1")
+        time.sleep(0.7)
+        assert app.written(begin) > 0
+        app.press("q")
+        assert app.wait(6) == 0 and given_back(app.output)
