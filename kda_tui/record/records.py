@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from functools import cache
 from typing import Any, Literal, TypeVar
 
 FORMAT_VERSION = 1
@@ -202,28 +201,31 @@ BENCHMARK_COLUMNS: tuple[str, ...] = (
 Record = TypeVar("Record", Candidate, Decision, TranscriptBlock)
 
 
-@cache
-def _shape(kind: type[Any]) -> tuple[frozenset[str], frozenset[str]]:
-    names = frozenset(f.name for f in fields(kind) if f.name != "extra")
-    tuples = frozenset(
-        f.name for f in fields(kind) if f.default == () or str(f.type).startswith("tuple")
-    )
-    return names, tuples
+_SHAPES: dict[str, tuple[frozenset[str], frozenset[str], tuple[str, ...]]] = {}
+
+
+def _shape(kind: Any) -> tuple[frozenset[str], frozenset[str], tuple[str, ...]]:
+    """Field names, those that hold tuples, and those that have no default."""
+    known = _SHAPES.get(kind.__name__)
+    if known is not None:
+        return known
+    own = [f for f in fields(kind) if f.name != "extra"]
+    tuples = frozenset(f.name for f in own if f.default == () or str(f.type).startswith("tuple"))
+    required = tuple(f.name for f in own if f.default is MISSING and f.default_factory is MISSING)
+    _SHAPES[kind.__name__] = (frozenset(f.name for f in own), tuples, required)
+    return _SHAPES[kind.__name__]
 
 
 def from_line(kind: type[Record], line: Mapping[str, Any]) -> Record:
     """Build a record from a parsed line; unknown keys go to ``extra``, ``null`` keeps the default."""
-    names, tuples = _shape(kind)
-    known: dict[str, Any] = {}
+    names, tuples, required = _shape(kind)
+    known: dict[str, Any] = dict.fromkeys(required, "")
     extra: dict[str, Any] = {}
     for key, value in line.items():
         if key not in names:
             extra[key] = value
         elif value is not None:
             known[key] = tuple(value) if key in tuples and isinstance(value, list) else value
-    for f in fields(kind):
-        if f.default is MISSING and f.default_factory is MISSING:
-            known.setdefault(f.name, "")
     return kind(**known, extra=extra)
 
 

@@ -1,4 +1,4 @@
-"""A transcript of any size: the places of its lines in memory, its blocks read when they are looked at."""
+"""A transcript of any size, ours or a coding agent's: the places of its lines in memory, its blocks read when they are looked at."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from kda_tui.record.foreign.blocks import any_block
 from kda_tui.record.lines import READABLE_LINE, TORN
 from kda_tui.record.plain_file import Refused, open_plain, read_beginning
 from kda_tui.record.records import TranscriptBlock
 from kda_tui.record.rough_json import read_object
 from kda_tui.record.snapshot import Finding
-from kda_tui.record.typed import block_of
 from kda_tui.text import clean_line
 
 END = 256 * 1024  # bytes at the end that :meth:`TranscriptFile.tail` reads
@@ -39,7 +39,7 @@ class TranscriptFile:
     A file that cannot be read, or is not there, is an empty one; ``trouble`` says why.
     """
 
-    def __init__(self, path: Path, root: Path | None = None, parse: Parse = block_of) -> None:
+    def __init__(self, path: Path, root: Path | None = None, parse: Parse = any_block) -> None:
         """``root``: the file must lie below it, links resolved; the run's folder unless given."""
         self.path = path
         self.trouble = ""

@@ -14,7 +14,7 @@ Line = Mapping[str, Any]
 
 def any_block(line: Line) -> TranscriptBlock:
     """A line of any known transcript as one block; an unknown one is a notice with all it says."""
-    if "kind" in line and "type" not in line:
+    if "type" not in line and ("kind" in line or not line):
         return block_of(line)
     if isinstance(line.get("payload"), dict):
         return _codex_session(line)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +40,7 @@ _SPEEDUPS = (
     "geomean_speedup_x",
 )
 _NOT_ITS_OWN = ("base", "ref", "per_", "build", "compile")  # numbers that are not what the candidate achieves
+_CAREFUL_CUTS = 50
 _HASH = re.compile(r"[0-9a-f]{7,40}")
 _WORD = re.compile(r"[A-Za-z0-9_.\-]+")
 
@@ -148,32 +149,49 @@ def _named(text: str, known: Mapping[str, str]) -> list[tuple[str, bool]]:
 
 
 def _cut_cycles(nodes: Mapping[str, Node], found: Found) -> None:
-    """Cut each cycle at its later row. Depth first and without recursion: a chain may be as long as the ledger."""
+    """Cut each circle at its later row; once there are very many, where the search happens to meet them."""
     order = {ident: place for place, ident in enumerate(nodes)}
-    state: dict[str, int] = {}  # 1 on the path, 2 done
+    for _ in range(_CAREFUL_CUTS):
+        first = next(_cycles(nodes), None)
+        if first is None:
+            return
+        later = max(first, key=lambda ident: order[ident])
+        _cut(nodes, first, first.index(later), found)
+    for cycle in _cycles(nodes):
+        _cut(nodes, cycle, len(cycle) - 1, found)
+
+
+def _cut(nodes: Mapping[str, Node], cycle: Sequence[str], at: int, found: Found) -> None:
+    """Take from the node at this place in a circle the parent that comes next in it."""
+    node, parent = nodes[cycle[at]], cycle[(at + 1) % len(cycle)]
+    node.parents = tuple(p for p in node.parents if p != parent)
+    seen = f"{' -> '.join(cycle[:6])} is a circle"
+    found(Finding(node.last.file, node.last.line, seen, f"{node.id} is shown without its parent {parent}"))
+
+
+def _cycles(nodes: Mapping[str, Node]) -> Iterator[list[str]]:
+    """Circles, each from child to parent; whoever goes on has cut the link from a circle's last to its first.
+
+    Depth first and without recursion: a chain may be as long as the ledger.
+    """
+    on_path: dict[str, int] = {}
+    done: set[str] = set()
     for start in nodes:
-        path = [(start, iter(nodes[start].parents))] if start not in state else []
-        state.setdefault(start, 1)
+        if start in done:
+            continue
+        path = [(start, iter(nodes[start].parents))]
+        on_path[start] = 0
         while path:
             ident, parents = path[-1]
             parent = next(parents, None)
             if parent is None:
-                state[ident] = 2
+                done.add(ident)
+                del on_path[ident]
                 path.pop()
-            elif state.get(parent) == 1:
-                cycle = [name for name, _ in path][[name for name, _ in path].index(parent) :]
-                later = max(cycle, key=lambda name: order[name])
-                back = cycle[(cycle.index(later) + 1) % len(cycle)]
-                node = nodes[later]
-                node.parents = tuple(p for p in node.parents if p != back)
-                seen = f"{' -> '.join(cycle[:6])} is a circle"
-                found(
-                    Finding(
-                        node.last.file, node.last.line, seen, f"{later} is shown without its parent {back}"
-                    )
-                )
-            elif parent not in state:
-                state[parent] = 1
+            elif parent in on_path:
+                yield [name for name, _ in path[on_path[parent] :]]
+            elif parent not in done:
+                on_path[parent] = len(path)
                 path.append((parent, iter(nodes[parent].parents)))
 
 
