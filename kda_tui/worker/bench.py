@@ -44,6 +44,7 @@ class WorkerDesk:
         may_submit: Callable[[], Awaitable[None]],
         tune: Callable[[str, int], Awaitable[str]],
         may_start: Callable[[], bool] = lambda: True,
+        before: Callable[[], None] = lambda: None,
         held: Callable[[str], None] = lambda why: None,
     ) -> None:
         self._clerk = clerk
@@ -53,7 +54,7 @@ class WorkerDesk:
         self._may_submit = may_submit
         self._tune = tune
         self._held = held
-        self._paid = PaidWork(clerk, live, changed, may_start)
+        self._paid = PaidWork(clerk, live, changed, may_start, before)
         self.iteration = _newest_iteration(clerk)
 
     @property

@@ -90,6 +90,7 @@ class Worker:
             self._may_submit,
             self._tune,
             self._may_start,
+            self.settle,
             lambda why: tell("held", {"why": why}),
         )
         self.reviews = Reviews(clerk, self.desk, self._changed, reviewer)
@@ -124,7 +125,7 @@ class Worker:
             self.live.remove()
             return "stopped"
         await self._end()
-        self._tell("ended", {"why": self.clerk.book.ending, "by": self.clerk.book.ending_by})
+        self._tell("ended", {"why": self.clerk.snap.phase_why, "by": self.clerk.book.ending_by})
         self.live.remove()
         return "ended"
 

@@ -27,6 +27,7 @@ class PaidWork:
     live: LiveWriter
     changed: Signal
     may_start: Callable[[], bool]
+    before: Callable[[], None]  # R3: drains the inbox, and looks at the budget, before each claim
 
     async def do(
         self,
@@ -60,7 +61,10 @@ class PaidWork:
             await self._book(op, cand, turn, outcome, reason)
 
     async def _until_allowed(self) -> None:
-        while not self.may_start() or open_gate(self.clerk.snap, "ambiguous") is not None:
+        while True:
+            self.before()
+            if self.may_start() and open_gate(self.clerk.snap, "ambiguous") is None:
+                return
             await self.changed.wait(LOOK_S)
 
     async def _watch(self, task: asyncio.Future[Any]) -> str:
