@@ -56,6 +56,7 @@ class Book:
     asked: set[str] = field(default_factory=set)  # evaluations that a promotion gate was opened for
     ending: str = ""  # end_after | end_now, once taken
     ending_by: str = ""
+    ending_why: str = ""  # in that person's words
     ended: bool = False
     started: Mapping[str, Any] | None = None
     declined_end: int = 0  # seq of the newest gate_close that declined to end the run
@@ -122,6 +123,7 @@ class Book:
         if kind in ("end_after", "end_now"):
             self.ending = kind
             self.ending_by = str(d.get("who") or d.get("by") or "")
+            self.ending_why = str(d.get("reason") or d.get("text") or "")
 
     def _on_claim(self, line: Mapping[str, Any]) -> None:
         claim, op, cand = str(line.get("claim") or ""), str(line.get("op") or ""), str(line.get("cand") or "")

@@ -12,7 +12,9 @@ def end_run(clerk: Clerk, secret: RunSecret, why: str = "", by: str = "") -> Non
 
     Promotion gates stay open: what was confirmed can still be granted. May be called again after a crash.
     """
-    why, by = why or clerk.book.ending, by or clerk.book.ending_by
+    book = clerk.book
+    asked = book.ending.replace("_", " ") + (f": {book.ending_why}" if book.ending_why else "")
+    why, by = why or asked, by or book.ending_by
     for gate in clerk.snap.gates:
         if gate.kind != "promotion":
             gates.close(clerk, gate, "ended")

@@ -81,7 +81,9 @@ def decide_by_rule(clerk: Clerk, yes: Collection[str]) -> bool:
             target = {"gate": gate.id, "plan_rev": gate.target.get("plan_rev")}
             clerk.by_rule("approve_plan", rule, target=target, expect={"plan_sha": gate.sha})
         elif gate.kind == "end":
-            clerk.by_rule("end_after", rule, target={"gate": gate.id})
+            clerk.by_rule(
+                "end_after", rule, target={"gate": gate.id}, reason=str(gate.target.get("why") or "")
+            )
         elif gate.kind == "promotion":
             _promotion_by_rule(clerk, gate, rule)
         else:

@@ -25,7 +25,7 @@ def main() -> int:
     )
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--longest", type=float, default=5.0, help="seconds before a kill, at most")
+    parser.add_argument("--longest", type=float, default=3.0, help="seconds before a kill, at most")
     parser.add_argument("--template", default="softmax_rows")
     parser.add_argument("--keep", type=Path, help="leave the workspace there")
     given = parser.parse_args()
