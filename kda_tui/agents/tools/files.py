@@ -56,6 +56,9 @@ class Shelf:
     def read(self, name: str) -> str:
         """The text of a plain file. Raises ToolError."""
         path, below = self.locate(name)
+        inside = path.relative_to(below)
+        if Path(os.path.realpath(path)) != Path(os.path.realpath(below)) / inside:
+            raise ToolError(f"{name}: there is a link on the way; links are not followed")
         try:
             data = read_plain(path, below, MAX_FILE)
         except Refused as error:
@@ -122,19 +125,11 @@ def reading_tools(shelf: Shelf) -> list[Tool]:
             raise ToolError("text is empty")
         hits: list[str] = []
         for n, name in enumerate(shelf.names(args.get("folder", ""))):
-            if len(hits) >= MAX_HITS or n >= MAX_SEARCHED:
-                hits.append("[there may be more; name a folder or a longer text]")
+            hits += _hits(shelf, name, needle)
+            if len(hits) > MAX_HITS or n >= MAX_SEARCHED:
+                hits = [*hits[:MAX_HITS], "[there may be more; name a folder or a longer text]"]
                 break
-            try:
-                lines = shelf.read(name).splitlines()
-            except ToolError:
-                continue
-            hits += [
-                f"{name}:{i}: {line.strip()[:200]}"
-                for i, line in enumerate(lines, 1)
-                if needle in line.lower()
-            ]
-        return Answer("\n".join(hits[: MAX_HITS + 1]) or "nothing found")
+        return Answer("\n".join(hits) or "nothing found")
 
     return [
         Tool(
@@ -164,6 +159,16 @@ def reading_tools(shelf: Shelf) -> list[Tool]:
             search_files,
         ),
     ]
+
+
+def _hits(shelf: Shelf, name: str, needle: str) -> list[str]:
+    """The lines of a file that hold a text; none if it is not for reading."""
+    try:
+        lines = shelf.read(name).splitlines()
+    except ToolError:
+        return []
+    found = (f"{name}:{n}: {line.strip()[:200]}" for n, line in enumerate(lines, 1) if needle in line.lower())
+    return [line for line, _ in zip(found, range(MAX_HITS + 1), strict=False)]
 
 
 def wiki_tool(skills: Sequence[Skill]) -> Tool:
