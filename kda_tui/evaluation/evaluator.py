@@ -48,7 +48,9 @@ def evaluate(request: JudgeRequest, bench: Workbench, on_progress: OnProgress) -
     level = "build" if request.op == "compile" else "confirm" if request.op == "confirm" else request.level
     stages = Stages(level, on_progress)
     try:
-        verdict = Evaluation(request, bench, stages).run()
+        evaluation = Evaluation(request, bench, stages)
+        with evaluation.stand.device.exclusive(lambda reason: stages.report(Progress("build", 0.0, reason))):
+            verdict = evaluation.run()
     except (UserError, InfrastructureFault) as error:
         # The contract, the reference, the rivals or the machine: never the candidate's fault.
         verdict = Verdict("infrastructure_error", stage_reached=stages.reached, reason=str(error))
@@ -157,6 +159,7 @@ class Evaluation:
         if self.request.incumbent:
             folder = Path(self.request.incumbent)
             self.incumbent = self._rival(INCUMBENT, self.request.incumbent_id, folder)
+        self.floors = {w.id: floor for w in self.workloads if (floor := self._floor(w)) is not None}
         self.correctness = Correctness(self.stand, arm, self.baseline, self.gates, self.stages.tick)
 
     def _rival(self, name: str, cand: str, folder: Path) -> Arm:
@@ -281,23 +284,23 @@ class Evaluation:
         assert self.measured is not None
         if "floor" in self.gates:
             for workload in self.timed:
-                floor = self._floor(workload)
+                floor = self.floors.get(workload.id)
                 samples = self.measured.log.of(workload.id, CANDIDATE)
-                if floor is not None and samples:
-                    self.floors[workload.id] = floor
-                    if floor.is_beaten_by(median(samples), self.contract.task.device):
-                        raise Rejected(
-                            "impossible",
-                            "floor",
-                            f"{median(samples):.3g} us for {workload.id} is under its floor of {floor.us:.3g} us",
-                        )
+                if (
+                    floor is not None
+                    and samples
+                    and floor.is_beaten_by(median(samples), self.contract.task.device)
+                ):
+                    reason = f"{median(samples):.3g} us for {workload.id} is under its floor of {floor.least_us:.3g} us"
+                    raise Rejected("impossible", "floor", reason)
             self.gates["floor"] = "passed"
 
     def _floor(self, workload: WorkloadSpec) -> Floor | None:
-        case = self.stand.oracle.case(workload, CaseKey(workload.id, self.request.seeds[0]))
-        return floor_of(
-            self.contract, workload, self.stand.device.facts, cost_facts(self.stand.oracle, case.inputs)
-        )
+        numbers = None
+        if self.contract.cost.facts:
+            case = self.stand.oracle.case(workload, CaseKey(workload.id, self.request.seeds[0]))
+            numbers = cost_facts(self.stand.oracle, case.inputs)
+        return floor_of(self.contract, workload, self.stand.device.facts, numbers)
 
     # --- the verdict ---
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kda_tui.evaluation.correctness import WorstError
-from kda_tui.evaluation.floor import Floor
+from kda_tui.evaluation.floor import Floor, sol_score
 from kda_tui.evaluation.samples import SampleLog, time_cells
 from kda_tui.evaluation.session import BASELINE, INCUMBENT, INCUMBENT_AGAIN
 from kda_tui.evaluation.statistics import Block, Interval, interval, median, of_workload
@@ -87,6 +87,9 @@ def _with_times(result: WorkloadResult, measured: Measured) -> WorkloadResult:
         hi=high,
         vs_baseline=None if over is None else over.ratio,
         floor_share=result.floor_us / time_us if result.floor_us and time_us else None,
+        sol=sol_score(time_us, median(base), result.floor_us)
+        if result.floor_us and time_us and base
+        else None,
     )
 
 

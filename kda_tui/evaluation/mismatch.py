@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ MAP_ROWS = 16
 MAP_COLUMNS = 64
 MAX_SHIFT = 64
 SHIFT_WINDOW = 1 << 18  # elements in which a shift is looked for
+HOST_ELEMENTS = 1 << 25  # up to here a mismatch is described in host memory
 MOST = 0.999  # a pattern explains an output when it fits this share of it
 NEARLY = 0.95  # for patterns that break at the ends of rows
 
@@ -43,8 +44,25 @@ def describe(
     evidence: Evidence | None = None,
 ) -> Mismatch:
     """The mismatch of one output that ``compare`` refused."""
+    evidence = evidence or Evidence()
+    if got.size <= HOST_ELEMENTS:  # a device would spend seconds on compiling what is done once here
+        got, expected, evidence = to_host(got), _expected_on_host(expected), _evidence_on_host(evidence)
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        return _describe(got, expected, spec, workload, seed, comparison, evidence or Evidence())
+        return _describe(got, expected, spec, workload, seed, comparison, evidence)
+
+
+def _expected_on_host(expected: Expected) -> Expected:
+    return replace(
+        expected,
+        values=to_host(expected.values),
+        bits=to_host(expected.bits),
+        valid=to_host(expected.valid),
+    )
+
+
+def _evidence_on_host(evidence: Evidence) -> Evidence:
+    inputs = {name: to_host(values) for name, values in (evidence.inputs or {}).items()}
+    return Evidence(to_host(evidence.poison), inputs, to_host(evidence.previous))
 
 
 def _describe(

@@ -27,6 +27,7 @@ from kda_tui.evaluation.statistics import Block, median
 from kda_tui.record.contract import TensorSpec, WorkloadSpec
 
 RESIDENT_BYTES = 2 << 30  # buffers of all workloads stay allocated up to this; above, one workload at a time
+RESIDENT_SHARE = 0.5  # or up to this share of the device's memory
 ALONE_MARGIN = 0.01  # the incumbent may be this much slower beside the candidate, plus three deviations
 
 Tick = Callable[[str, float], None]
@@ -182,7 +183,8 @@ class _Visit:
     def allocate(self, workloads: Sequence[WorkloadSpec]) -> None:
         """All workloads at once if they fit; an arm that is loaded later has its scratch already."""
         planned = {w.id: self._planned(w) for w in workloads}
-        self.resident = sum(total_bytes(p.specs()) for p in planned.values()) <= RESIDENT_BYTES
+        limit = max(RESIDENT_BYTES, RESIDENT_SHARE * self.timer.stand.device.facts.memory_bytes)
+        self.resident = sum(total_bytes(p.specs()) for p in planned.values()) <= limit
         if self.resident:
             self.session.allocate(list(planned.values()))
             self.placements = planned

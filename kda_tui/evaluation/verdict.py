@@ -66,6 +66,7 @@ class WorkloadResult:
     vs_baseline: float | None = None
     floor_us: float | None = None
     floor_share: float | None = None
+    sol: float | None = None  # 1 at the floor, 0.5 at the baseline's time
     error: float | None = None  # over the tolerance: 1.0 is the limit
     error_vs_baseline: float | None = None
     error_tensor: str = ""

@@ -7,6 +7,7 @@ first line is ``// stand-in: NAME`` runs the behaviour NAME.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,9 @@ class StandInDevice:
         return CompileReport(ok=True, binaries={"kernel": name})
 
     arrays = HOST
+
+    def exclusive(self, waiting: Callable[[str], None]) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def prepare(self, scratch: Path) -> None:
         pass

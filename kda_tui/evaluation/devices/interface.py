@@ -6,7 +6,8 @@ reference, a tolerance or a verdict. The judge owns the meaning of every buffer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -34,9 +35,13 @@ class DeviceFacts:
     l2_bytes: int = 0
     warp_size: int = 32
     max_shared_bytes: int = 49152
-    peak_bandwidth: float | None = None
+    memory_bytes: int = 0  # of its own; 0 where it shares the host's
+    peak_bandwidth: float | None = None  # that nothing can exceed
     peak_flops: Mapping[str, float] = field(default_factory=dict)
-    launch_floor_us: float = 0.0
+    launch_floor_us: float = 0.0  # below this no launch can end
+    reached_bandwidth: float | None = None  # what a plain copy and a plain matrix product really reach
+    reached_flops: Mapping[str, float] = field(default_factory=dict)
+    empty_launch_us: float = 0.0  # what an empty kernel takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +181,10 @@ class Device(Protocol):
     @property
     def arrays(self) -> Arrays:
         """What the judge's own arrays are on this device."""
+        ...
+
+    def exclusive(self, waiting: Callable[[str], None]) -> AbstractContextManager[None]:
+        """The device for oneself, across processes and users; ``waiting`` is told why it is not yet."""
         ...
 
     def prepare(self, scratch: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 pytestmark = pytest.mark.gpu
 pytest.importorskip("pycuda", reason="needs kda-tui[cuda]")
 
+from kda_tui.evaluation.arrays import to_host
 from kda_tui.evaluation.devices.cuda import compilers
 from kda_tui.evaluation.devices.cuda.device import CudaDevice
 from kda_tui.evaluation.devices.interface import (
@@ -66,6 +67,10 @@ def step(kernel: str, *args: Any, grid: int = 1, block: int = 1, **more: Any) ->
     return KernelStep("kernel", kernel, (grid, 1, 1), (block, 1, 1), tuple(args), **more)
 
 
+def read(child: Any, name: str) -> Any:
+    return np.asarray(to_host(child.get(name)))
+
+
 def i32(value: int) -> ScalarValue:
     return ScalarValue("int32", value)
 
@@ -94,10 +99,10 @@ def test_offsets_memsets_and_restores(child: Any) -> None:
     )
     report = child.run("candidate", [launch], 20)
     assert report.status == "ok", report.text
-    y = child.get("y").view(np.float32)
+    y = read(child, "y").view(np.float32)
     assert np.array_equal(y[2:102], 2 * x[4:104])
     assert y[0] == 0 and y[102] == 0
-    assert np.array_equal(child.get("z").view(np.float32), x)
+    assert np.array_equal(read(child, "z").view(np.float32), x)
 
 
 def test_scalars_arrive_by_their_declared_type(child: Any) -> None:
@@ -111,7 +116,7 @@ def test_scalars_arrive_by_their_declared_type(child: Any) -> None:
     ]
     report = run(child, step("types", BufferRef("y"), *[ScalarValue(d, v) for d, v in values]))
     assert report.status == "ok", report.text
-    assert child.get("y").view(np.float64)[:6].tolist() == [1.25, 2.5, 200, -5, float(1 << 40), 1]
+    assert read(child, "y").view(np.float64)[:6].tolist() == [1.25, 2.5, 200, -5, float(1 << 40), 1]
 
 
 def test_a_wrong_argument_is_named_before_the_launch(child: Any) -> None:
@@ -132,7 +137,7 @@ def test_a_wrong_argument_is_named_before_the_launch(child: Any) -> None:
 def test_shared_memory_across_48_kib(child: Any, size: int) -> None:
     report = run(child, step("dynamic", BufferRef("y"), i32(size), shared_bytes=size, block=32))
     assert report.status == "ok", report.text
-    assert child.get("y").view(np.int32)[0] == 7
+    assert read(child, "y").view(np.int32)[0] == 7
 
 
 def test_too_much_shared_memory_is_said(child: Any) -> None:
@@ -144,7 +149,7 @@ def test_too_much_shared_memory_is_said(child: Any) -> None:
 def test_a_cluster(child: Any) -> None:
     report = run(child, step("clustered", BufferRef("y"), grid=8, block=32, cluster=(2, 1, 1)))
     assert report.status == "ok", report.text
-    assert child.get("y").view(np.int32)[:8].tolist() == [1, 0, 3, 2, 5, 4, 7, 6]
+    assert read(child, "y").view(np.int32)[:8].tolist() == [1, 0, 3, 2, 5, 4, 7, 6]
 
 
 def test_a_cooperative_grid(child: Any, device: CudaDevice) -> None:
@@ -156,7 +161,7 @@ def test_a_cooperative_grid(child: Any, device: CudaDevice) -> None:
     )  # fmt: skip
     report = run(child, *steps)
     assert report.status == "ok", report.text
-    assert child.get("y").view(np.int32)[0] == 10_000
+    assert read(child, "y").view(np.int32)[0] == 10_000
 
 
 def test_a_tensor_map(child: Any) -> None:
@@ -167,7 +172,7 @@ def test_a_tensor_map(child: Any) -> None:
     )
     report = run(child, step("tma_copy", tensor_map, BufferRef("y"), grid=4, block=64))
     assert report.status == "ok", report.text
-    assert np.array_equal(child.get("y").view(np.float32)[: 16 * 64], x)
+    assert np.array_equal(read(child, "y").view(np.float32)[: 16 * 64], x)
 
 
 def test_programmatic_dependent_launch(child: Any) -> None:
@@ -176,7 +181,7 @@ def test_programmatic_dependent_launch(child: Any) -> None:
     second = step("wait_for", BufferRef("z"), BufferRef("y"), block=32, pdl=True)
     report = run(child, first, second)
     assert report.status == "ok", report.text
-    assert np.array_equal(child.get("y").view(np.float32)[:32], 3 * np.arange(32) + 1)
+    assert np.array_equal(read(child, "y").view(np.float32)[:32], 3 * np.arange(32) + 1)
 
 
 def test_an_illegal_address_ends_the_child_with_words(child: Any) -> None:
@@ -195,21 +200,36 @@ def test_out_of_memory_is_its_own_status(child: Any) -> None:
     assert child.allocate([BufferSpec("huge", 1 << 45)]).status == "out_of_memory"
 
 
-def test_poison_hash_and_unwritten_on_the_device(child: Any, device: CudaDevice, tmp_path: Path) -> None:
-    context = device.context(tmp_path)
-    place = child._places["y"]
-    context.poison(place.at, 1000, 42, False)
-    a = child.get("y")[:1000]
-    context.poison(place.at, 1000, 42, True)
-    b = child.get("y")[:1000]
-    assert np.array_equal(a, ~b)
-    assert context.unwritten(place.at, 1000, 42, True) == 1000
-    first = context.hash(place.at, 1000)
-    changed = b.copy()
-    changed[500] ^= 1
-    child.put("y", changed)
-    assert context.unwritten(place.at, 1000, 42, True) == 999
-    assert context.hash(place.at, 1000) != first
+def test_guards_and_live_views(child: Any) -> None:
+    guards = child.guards("z").copy()
+    assert guards.shape[0] == 2 and np.unique(to_host(guards)).size > 100, "not guessable"
+    past = step("scale", BufferRef("x"), BufferRef("z", 4096), i32(1), ScalarValue("float32", 1.0))
+    child.put("x", np.full(1 << 18, 3.0, np.float32).view(np.uint8))
+    assert run(child, past).status == "ok"
+    changed = to_host(child.guards("z") != guards)
+    assert not changed[0].any() and changed[1, :4].any() and not changed[1, 4:].any()
+
+
+def test_an_emptied_process_is_lent_again_with_nothing_in_it(
+    device: CudaDevice, report: CompileReport, tmp_path: Path
+) -> None:
+    one = device.borrow_child(tmp_path)
+    assert one.load("candidate", report, PLAN).status == "ok"
+    assert one.allocate([BufferSpec("y", 1 << 16)]).status == "ok"
+    assert run(one, step("counts", BufferRef("y"))).status == "ok"
+    pid = one._process.pid
+    one.close()
+    two = device.borrow_child(tmp_path)
+    assert two._process.pid == pid
+    assert two.load("candidate", report, PLAN).status == "ok"
+    assert two.allocate([BufferSpec("y", 1 << 16)]).status == "ok"
+    assert run(two, step("counts", BufferRef("y"))).status == "ok"
+    assert read(two, "y").view(np.int32)[0] == 1, "module variables begin anew"
+    two.close()
+    three = device.start_child(tmp_path)
+    three.load("candidate", report, PLAN)
+    assert three._process.pid != pid
+    three.close()
 
 
 def test_times_are_of_the_kernel_and_not_of_the_host(child: Any) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -94,6 +95,10 @@ class CpuDevice:
     @property
     def arrays(self) -> Arrays:
         return HOST
+
+    def exclusive(self, waiting: Callable[[str], None]) -> AbstractContextManager[None]:
+        """The host is shared: its noise is measured, not locked out."""
+        return nullcontext()
 
     def prepare(self, scratch: Path) -> None:
         """A child starts fast enough."""

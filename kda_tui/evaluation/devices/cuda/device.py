@@ -6,13 +6,16 @@ import atexit
 import hashlib
 import importlib.util
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kda_tui.evaluation.devices.cuda import compilers
 from kda_tui.evaluation.devices.cuda.build import build
+from kda_tui.evaluation.devices.cuda.gpu_lock import gpu_lock
 from kda_tui.evaluation.devices.cuda.process import ChildProcess
 from kda_tui.evaluation.devices.interface import DeviceFacts
 from kda_tui.evaluation.verdict import CompileReport
@@ -33,6 +36,9 @@ _PEAKS: dict[str, tuple[float, dict[str, float]]] = {
     "B200": (8.0e12, {"float32": 80e12, "tf32": 1.1e15, "float16": 2.25e15, "bfloat16": 2.25e15, "fp8_e4m3": 4.5e15}),
     "A100": (2.04e12, {"float32": 19.5e12, "tf32": 156e12, "float16": 312e12, "bfloat16": 312e12}),
 }  # fmt: skip
+
+
+LEAST_LAUNCH = 0.75  # of the fastest empty launch ever seen: below this no time is believed
 
 
 def visible_ordinal() -> int:
@@ -68,7 +74,7 @@ class CudaDevice:
         if reason:
             raise UserError(f"device cuda: {reason}; 'kda doctor' shows more")
         self.ordinal = visible_ordinal() if ordinal is None else ordinal
-        self.facts = _facts(self.ordinal)
+        self.card = _card(self.ordinal)
         self._cache = cache or Path.home() / ".cache" / "kda"
         self._spares: list[ChildProcess] = []
         self._used: list[ChildProcess] = []
@@ -76,7 +82,25 @@ class CudaDevice:
         atexit.register(self._close)
 
     def compile(self, folder: Path, plan: LaunchPlan, contract: Contract, cache: Path) -> CompileReport:
-        return build(folder, plan, contract, cache, compilers.device_arch(self.facts.cc))
+        return build(folder, plan, contract, cache, compilers.device_arch(self.card.cc))
+
+    @cached_property
+    def facts(self) -> DeviceFacts:
+        """The card's facts, and what it really reaches: measured by whoever asks first on this machine."""
+        from kda_tui.evaluation.devices.cuda.peaks import peaks_of
+
+        name = f"peaks-{self.card.uuid}-{self.card.driver}.json"
+        found = peaks_of(self.context, self.supervisor_cubin, self._cache / "cuda" / name)
+        return replace(
+            self.card,
+            reached_bandwidth=found.bandwidth,
+            reached_flops=found.flops,
+            empty_launch_us=found.empty_us,
+            launch_floor_us=LEAST_LAUNCH * found.least_empty_us,
+        )
+
+    def exclusive(self, waiting: Callable[[str], None]) -> AbstractContextManager[None]:
+        return gpu_lock(self.card.uuid, waiting)
 
     @property
     def arrays(self) -> Arrays:
@@ -133,7 +157,7 @@ class CudaDevice:
     def supervisor_cubin(self) -> Path:
         """The supervisor's kernels, compiled once per source, compiler and architecture."""
         source = Path(__file__).with_name("supervisor.cu")
-        arch = compilers.device_arch(self.facts.cc)
+        arch = compilers.device_arch(self.card.cc)
         version = compilers.nvrtc_version() or compilers.nvcc_version()
         key = hashlib.sha256(source.read_bytes() + f"{arch} {version}".encode()).hexdigest()[:24]
         target = self._cache / "cuda" / f"supervisor-{key}.cubin"
@@ -153,13 +177,13 @@ class CudaDevice:
 
     def describe(self) -> Mapping[str, Any]:
         return {
-            "name": self.facts.name,
-            "uuid": self.facts.uuid,
-            "driver": self.facts.driver,
-            "cc": self.facts.cc,
-            "arch": compilers.device_arch(self.facts.cc),
-            "sm_count": self.facts.sm_count,
-            "l2_bytes": self.facts.l2_bytes,
+            "name": self.card.name,
+            "uuid": self.card.uuid,
+            "driver": self.card.driver,
+            "cc": self.card.cc,
+            "arch": compilers.device_arch(self.card.cc),
+            "sm_count": self.card.sm_count,
+            "l2_bytes": self.card.l2_bytes,
             "compiler": f"nvrtc {compilers.nvrtc_version()}"
             if compilers.nvrtc_version()
             else f"nvcc {compilers.nvcc_version()}",
@@ -169,7 +193,7 @@ class CudaDevice:
         }
 
 
-def _facts(ordinal: int) -> DeviceFacts:
+def _card(ordinal: int) -> DeviceFacts:
     import pycuda.driver as pycuda
     from cuda.bindings import driver as cu
 
@@ -192,5 +216,5 @@ def _facts(ordinal: int) -> DeviceFacts:
         max_shared_bytes=get(kind.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
         peak_bandwidth=bandwidth,
         peak_flops=flops,
-        launch_floor_us=1.0,
+        memory_bytes=int(device.total_memory()),
     )
