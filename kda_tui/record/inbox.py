@@ -68,12 +68,12 @@ def new_decision(
     )
 
 
-@cache
 def whoami() -> str:
     """The name that decisions carry: KDA_USER, git's user.name, or the login."""
     return os.environ.get("KDA_USER", "").strip() or _git_name() or _login()
 
 
+@cache
 def _git_name() -> str:
     command = ("git", "config", "--global", "--get", "user.name")
     try:

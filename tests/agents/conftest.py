@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from kda_tui.agents.anthropic import talk
-from kda_tui.record.inbox import whoami
 from kda_tui.record.paths import Workspace
 from tests.worker.make import make_workspace
 
@@ -24,7 +23,6 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     monkeypatch.setenv("KDA_USER", "kl")
-    whoami.cache_clear()
     monkeypatch.setattr(talk, "QUICK_WAIT_S", 0.01)
     monkeypatch.setattr(talk, "HOLD_S", 0.2)
 

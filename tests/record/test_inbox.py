@@ -177,13 +177,12 @@ def test_only_known_kinds_can_be_made() -> None:
 
 def test_who_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KDA_USER", " Ada ")
-    whoami.cache_clear()
     assert whoami() == "Ada"
     monkeypatch.delenv("KDA_USER")
+    inbox._git_name.cache_clear()
     monkeypatch.setattr(
         subprocess, "run", lambda *a, **k: subprocess.CompletedProcess(a, 0, b"Git Name\n", b"")
     )
-    whoami.cache_clear()
     assert whoami() == "Git Name"
 
     def no_git(*args: object, **kwargs: object) -> None:
@@ -191,9 +190,9 @@ def test_who_decides(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(subprocess, "run", no_git)
     monkeypatch.setenv("LOGNAME", "login")
-    whoami.cache_clear()
+    inbox._git_name.cache_clear()
     assert whoami() == "login"
-    whoami.cache_clear()
+    inbox._git_name.cache_clear()
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=()), max_size=60), st.text(max_size=30))

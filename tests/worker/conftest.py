@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from kda_tui.record.inbox import whoami
 from kda_tui.record.paths import Workspace
 from tests.worker.make import make_workspace
 
@@ -17,7 +16,6 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
     monkeypatch.delenv("KDA_CONFIG", raising=False)
     monkeypatch.setenv("KDA_USER", "kl")
-    whoami.cache_clear()
 
 
 @pytest.fixture
