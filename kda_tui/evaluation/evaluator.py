@@ -11,7 +11,7 @@ from typing import Any
 
 from kda_tui.evaluation.arrays import random_stream
 from kda_tui.evaluation.confirm import ConfirmResult, hidden_workloads, numbers_of, run_confirm, void_reason
-from kda_tui.evaluation.correctness import Correctness
+from kda_tui.evaluation.correctness import Correctness, smallest_of_each_path
 from kda_tui.evaluation.devices.interface import DeviceFacts
 from kda_tui.evaluation.faults import CANDIDATE, Inconclusive, InfrastructureFault, Rejected
 from kda_tui.evaluation.findings import Measured, benchmark_rows, bounds, workload_results
@@ -19,6 +19,7 @@ from kda_tui.evaluation.floor import Floor, cost_facts, floor_of
 from kda_tui.evaluation.inputs import CaseKey
 from kda_tui.evaluation.request import JudgeRequest
 from kda_tui.evaluation.samples import SampleLog
+from kda_tui.evaluation.sanitizer import sanitize
 from kda_tui.evaluation.session import BASELINE, INCUMBENT, INCUMBENT_AGAIN, Arm, Stand
 from kda_tui.evaluation.stages import Stages, gates_of, stages_of
 from kda_tui.evaluation.statistics import (
@@ -238,6 +239,7 @@ class Evaluation:
         assert self.incumbent is not None
         if not self.timed:
             raise InfrastructureFault("contract.toml: no workload is timed, so nothing can be confirmed")
+        unchecked = self._sanitize(candidate)
         result = run_confirm(
             self.stand, candidate, self.incumbent, self._third_arm, self.timed, self.request.seeds[0],
             self.request.k, self.log, self.stages.tick,
@@ -245,13 +247,22 @@ class Evaluation:
         self._take(result.blocks, [b for c in result.children for b in c.over_baseline], self.log)
         self.gates["timed_outputs"] = "passed"
         self._judge_floor()
-        self._note_confirm(result)
+        self._note_confirm(result, unchecked)
         self._judge_quiet(result.children)
         self.gates["confirm"] = "passed" if result.decision.promote else "failed"
         open_gates = [name for name, word in self.gates.items() if word != "passed"]
         self.fields["rule_passed"] = result.decision.promote and not open_gates
 
-    def _note_confirm(self, result: ConfirmResult) -> None:
+    def _sanitize(self, candidate: Arm) -> str:
+        """Run compute-sanitizer where the contract's device has one; why that was not possible, or empty."""
+        if "sanitizer" not in self.gates:
+            return ""
+        paths = smallest_of_each_path(self.stand, candidate, self.workloads)
+        found = sanitize(self.stand, candidate, paths, self.request.seeds[0])
+        self.gates["sanitizer"] = found.word
+        return found.why
+
+    def _note_confirm(self, result: ConfirmResult, unchecked: str) -> None:
         decision = result.decision
         aa = [abs(m) for c in result.children if (m := c.aa_mean) is not None]
         reasons = [*decision.reasons]
@@ -272,6 +283,7 @@ class Evaluation:
                 "blocks": len(result.blocks),
                 "extra_blocks": len(result.extra),
                 "voided_children": result.voided,
+                **({"sanitizer": unchecked} if unchecked else {}),
             },
         }
 
@@ -317,6 +329,8 @@ class Evaluation:
             replace(s, path=f"{_samples_root(self.request.samples_dir)}{s.path}") for s in self.log.write()
         )
         fields = dict(self.fields)
+        if self.stand.oracle.note:
+            fields["extra"] = {**fields.get("extra", {}), "oracle": self.stand.oracle.note}
         if verdict.validity != "passed":
             fields = {k: v for k, v in fields.items() if k not in ("reason", "rule_passed")}
             fields["speed"] = "not_measured"

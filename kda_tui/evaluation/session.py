@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from kda_tui.evaluation.compare import Comparison
 from kda_tui.evaluation.devices.interface import Child, Device, LaunchReport
@@ -45,6 +46,7 @@ class Stand:
     oracle: Oracle
     new_child: Callable[[], Child]
     borrow_child: Callable[[], Child]
+    scratch: Path = Path()  # where children work
     baseline_errors: dict[BaselineKey, Mapping[str, Comparison]] = field(default_factory=dict)
     _resolved: dict[tuple[str, str, str], ResolvedPlan] = field(default_factory=dict)
 

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from kda_tui.evaluation.arrays import HOST
 from kda_tui.evaluation.devices.choose import open_device
 from kda_tui.evaluation.devices.interface import Device
 from kda_tui.evaluation.faults import InfrastructureFault
@@ -45,8 +46,17 @@ class Workbench:
             device = self.device(contract.task.device)
             device.prepare(self.scratch)
             oracle = Oracle(contract, ws.root, arrays=device.arrays)
+            if contract.task.device == "cuda" and device.arrays is HOST:
+                oracle.note = "CuPy is not installed: inputs, oracle and comparison run in NumPy on the host"
             start, borrow = device.start_child, device.borrow_child
-            stand = Stand(device, contract, oracle, lambda: start(self.scratch), lambda: borrow(self.scratch))
+            stand = Stand(
+                device,
+                contract,
+                oracle,
+                lambda: start(self.scratch),
+                lambda: borrow(self.scratch),
+                self.scratch,
+            )
             self._stands = {key: stand}
         return self._stands[key]
 

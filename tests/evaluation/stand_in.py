@@ -139,5 +139,8 @@ class StandInDevice:
         self.children += 1
         return StandInChild(self, self.children)
 
+    def watched_child(self, scratch: Path, tool: str) -> str:
+        return "no tool"
+
     def describe(self) -> Mapping[str, Any]:
         return {"device": "stand-in"}

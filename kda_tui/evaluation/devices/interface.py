@@ -170,6 +170,17 @@ class Child(Protocol):
     def close(self) -> None: ...
 
 
+class WatchedChild(Protocol):
+    """A child that a tool watches."""
+
+    @property
+    def child(self) -> Child: ...
+
+    def findings(self) -> str | None:
+        """After the child was closed: the first finding, "" for none, None if the tool left no report."""
+        ...
+
+
 class Device(Protocol):
     @property
     def facts(self) -> DeviceFacts: ...
@@ -201,6 +212,10 @@ class Device(Protocol):
 
     def borrow_child(self, scratch: Path) -> Child:
         """A child with nothing loaded; its process may have run other programs, of which nothing is left."""
+        ...
+
+    def watched_child(self, scratch: Path, tool: str) -> WatchedChild | str:
+        """A fresh child under a tool of compute-sanitizer, or why there is none."""
         ...
 
     def describe(self) -> Mapping[str, Any]:

@@ -114,6 +114,9 @@ class CpuDevice:
         runtime = runtime_library(self.compiler, self._cache)
         return CpuChild(runtime, scratch, self.threads, flush_bytes(self.threads))
 
+    def watched_child(self, scratch: Path, tool: str) -> str:
+        return "the cpu device has no compute-sanitizer; its own bounds and races are judged in every launch"
+
     def describe(self) -> Mapping[str, Any]:
         """What run_started and doctor show."""
         return {

@@ -33,6 +33,8 @@ from kda_tui.evaluation.devices.cuda.symbols import symbols
 from kda_tui.evaluation.devices.cuda.wire import launches_from_json
 from kda_tui.evaluation.devices.interface import Launch
 
+WATCHED = "KDA_WATCHED"  # set where a tool watches this process
+
 
 class ChildState:
     """Everything that the child holds. Addresses are of this process."""
@@ -98,6 +100,8 @@ class ChildState:
             self.address[name] = base + offsets[name]
             self.size[name] = nbytes
         try:
+            if os.environ.get(WATCHED):
+                raise pycuda.Error("switched off under a tool")
             handle = bytes(pycuda.mem_get_ipc_handle(chunk)).hex()
         except pycuda.Error as error:
             return {
@@ -221,6 +225,7 @@ def main() -> None:
     reply = os.fdopen(int(sys.argv[1]), "w", buffering=1)
     state = ChildState(Path(sys.argv[2]), int(sys.argv[3]))
     reply.write(json.dumps({"status": "ok", "ready": True}) + "\n")
+    found: dict[str, Any] = {}
     for line in sys.stdin:
         request = json.loads(line)
         if request["op"] == "close":
@@ -229,8 +234,10 @@ def main() -> None:
         reply.write(json.dumps(found) + "\n")
         if found.get("child_dead"):
             break
-    # a primary context left on the stack makes PyCUDA abort at exit; a dead one cannot be left cleanly
-    os._exit(0)
+    if os.environ.get(WATCHED) and not found.get("child_dead"):
+        state.context.pop()  # left on the stack, PyCUDA aborts at exit
+        return  # a tool writes its report when the process ends by itself
+    os._exit(0)  # a dead context cannot be left cleanly
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from kda_tui.evaluation.devices.cuda import compilers
 from kda_tui.evaluation.devices.cuda.build import build
 from kda_tui.evaluation.devices.cuda.gpu_lock import gpu_lock
 from kda_tui.evaluation.devices.cuda.process import ChildProcess
+from kda_tui.evaluation.devices.cuda.watched import WatchedChild, sanitizer_command, sanitizer_path
 from kda_tui.evaluation.devices.interface import DeviceFacts
 from kda_tui.evaluation.verdict import CompileReport
 from kda_tui.record.contract import Contract
@@ -123,6 +124,19 @@ class CudaDevice:
         if not self._used:
             return self.start_child(scratch)
         return self._child(self._used.pop())
+
+    def watched_child(self, scratch: Path, tool: str) -> WatchedChild | str:
+        if not sanitizer_path():
+            return "compute-sanitizer is not installed"
+        self._started += 1
+        folder = scratch / f"child{self._started}"
+        log = folder / f"{tool}.txt"
+        process = ChildProcess(
+            self.supervisor_cubin, self.ordinal, folder, sanitizer_command(tool, log), {"KDA_WATCHED": "1"}
+        )
+        from kda_tui.evaluation.devices.cuda.parent import CudaChild
+
+        return WatchedChild(CudaChild(process, self.context, ChildProcess.stop), log)
 
     def _child(self, process: ChildProcess) -> CudaChild:
         from kda_tui.evaluation.devices.cuda.parent import CudaChild

@@ -10,29 +10,41 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kda_tui.evaluation.devices.interface import LaunchReport
 
 _START_S = 60.0
+_END_S = 10.0  # a tool writes its report at the end
 CALL_S = 120.0
 
 
 class ChildProcess:
-    """Starting returns at once; the first question waits until the process has its context."""
+    """Starting returns at once; the first question waits until the process has its context.
 
-    def __init__(self, supervisor_cubin: Path, ordinal: int, scratch: Path) -> None:
+    ``under`` is the command of a tool that watches it; ``settings`` are added to its environment.
+    """
+
+    def __init__(
+        self,
+        supervisor_cubin: Path,
+        ordinal: int,
+        scratch: Path,
+        under: Sequence[str] = (),
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
         self.scratch = scratch
         self.dead = LaunchReport("ok")
         read, write = os.pipe()
         with (scratch / "child.log").open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "kda_tui.evaluation.devices.cuda.child", str(write),
+                [*under, sys.executable, "-m", "kda_tui.evaluation.devices.cuda.child", str(write),
                  str(supervisor_cubin), str(ordinal)],
                 stdin=subprocess.PIPE, stdout=log, stderr=log, pass_fds=(write,), start_new_session=True,
-                env=_environment(), cwd=scratch,
+                env=_environment() | dict(settings or {}), cwd=scratch,
             )  # fmt: skip
         os.close(write)
         self._replies = os.fdopen(read, "rb", buffering=0)
@@ -72,7 +84,7 @@ class ChildProcess:
                 self._process.stdin.write(b'{"op": "close"}\n')
                 self._process.stdin.flush()
         try:
-            self._process.wait(2)
+            self._process.wait(_END_S)
         except subprocess.TimeoutExpired:
             self._kill()
         self._replies.close()
