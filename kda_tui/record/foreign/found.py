@@ -17,11 +17,14 @@ CONTRACTS = (
     "contract.toml", "config.toml", "prompt.md", "interface.md", "docs/TASK.md", "docs/task-contract.md", "prompt.txt",
     "bench/workloads.json", "docs/WORKLOADS.md", "definition.json", "workloads.jsonl",
 )  # fmt: skip
+PROMPTS = re.compile(r"(prompt|.*-prompt|prompt-.*)\.md")
 PROFILES = (".ncu-rep", ".csv", ".txt")
+INNER = ("workspace", "workspaces", "kernels", "tasks")  # where repositories keep them
 
+_REQUEST = frozenset({"definition.json", "workloads.jsonl"})
 _MOST = 4000  # entries looked at below one workspace
 _DEPTH = 6
-_FOLDERS_DOWN = 3
+_FOLDERS_DOWN = 4
 _SKIPPED = frozenset({".git", ".venv", "node_modules", "__pycache__", "site-packages"})
 
 
@@ -44,7 +47,14 @@ class Layout:
     @property
     def is_workspace(self) -> bool:
         strong = self.ledgers or self.tables or self.results or self.rounds
-        return bool(strong or self.contracts or (self.plans and self.drafts))
+        return bool(strong or self._says_a_task or (self.plans and self.drafts))
+
+    @property
+    def _says_a_task(self) -> bool:
+        """Many projects have a config.toml, or workloads; only together, or with words, they are a task."""
+        named = frozenset(self.contracts)
+        alone = named - {"config.toml", "bench/workloads.json", "definition.json", "workloads.jsonl"}
+        return bool(alone) or {"config.toml", "bench/workloads.json"} <= named or named >= _REQUEST
 
     @property
     def watched(self) -> tuple[str, ...]:
@@ -74,7 +84,7 @@ def layout_of(root: Path) -> Layout:
         ledgers=_named(LEDGERS, near),
         tables=_named(TABLES, near),
         results=_named(RESULTS, [name for name in near if _folder(name) == "bench"]),
-        contracts=tuple(name for name in CONTRACTS if name in names),
+        contracts=_contracts(names),
         plans=(
             *_named(PLANS, docs),
             *(n for n in names if n.startswith(".humanize/rlcr/") and n.endswith("/plan.md")),
@@ -92,20 +102,34 @@ def layout_of(root: Path) -> Layout:
 
 
 def find_workspaces(folder: Path) -> list[Path]:
-    """The workspaces at or below a folder: itself, or those up to three levels down, as repositories keep them."""
+    """The workspaces at or below a folder: itself, or those up to four levels down, as repositories keep them.
+
+    Below a workspace only the folders are looked into where a repository keeps others (``workspaces/``, ...).
+    """
     found: list[Path] = []
     waiting = [(folder, 0)]
     for here, depth in waiting:  # grows while it is walked: the near ones come first
-        if layout_of_top(here).is_workspace:
+        is_one = layout_of_top(here).is_workspace
+        if is_one:
             found.append(here)
-        elif depth < _FOLDERS_DOWN and len(waiting) < _MOST:
-            waiting += [(child, depth + 1) for child in _children(here) if not child.name.startswith(".")]
+        if depth >= _FOLDERS_DOWN or len(waiting) > _MOST:
+            continue
+        inner = [here / name for name in INNER] if is_one else [here]
+        waiting += [
+            (child, depth + 1)
+            for place in inner
+            for child in _children(place)
+            if not child.name.startswith(".")
+        ]
     return sorted(found)
 
 
 def layout_of_top(folder: Path) -> Layout:
     """The layout by the files that say whether a folder is a workspace at all; much quicker than the whole."""
-    names = [name for part in ("", "docs", "runs", "outputs", "bench") for name in _files(folder, part)]
+    names, folders = _entries(folder, "")
+    for part in ("docs", "runs", "outputs", "bench"):
+        if part in folders:
+            names += _entries(folder, part)[0]
     rlcr = folder / ".humanize" / "rlcr"
     near = [name for name in names if not name.startswith("docs/")]
     return Layout(
@@ -113,11 +137,18 @@ def layout_of_top(folder: Path) -> Layout:
         ledgers=_named(LEDGERS, near),
         tables=_named(TABLES, near),
         results=_named(RESULTS, [name for name in near if name.startswith("bench/")]),
-        contracts=tuple(name for name in CONTRACTS[:6] if name in names),
+        contracts=_contracts(names),
         plans=_named(PLANS, names),
         drafts=_named(DRAFTS, names),
-        rounds=tuple(child.name for child in _children(rlcr)) if rlcr.is_dir() else (),
+        rounds=tuple(child.name for child in _children(rlcr)) if ".humanize" in folders else (),
     )
+
+
+def _contracts(names: list[str]) -> tuple[str, ...]:
+    """The files that say the task, those of fixed names first, then prompts in docs and prompts."""
+    known = frozenset(names)
+    prompts = _named(PROMPTS, [name for name in names if _folder(name) in ("docs", "prompts")])
+    return (*(name for name in CONTRACTS if name in known), *prompts)
 
 
 def _named(pattern: re.Pattern[str], names: list[str]) -> tuple[str, ...]:
@@ -156,13 +187,19 @@ def _walk(root: Path, below: str, depth: int) -> Iterator[str]:
         yield from _walk(root, name, depth + 1)
 
 
-def _files(folder: Path, part: str) -> list[str]:
+def _entries(folder: Path, part: str) -> tuple[list[str], list[str]]:
+    """Files (by path from ``folder``) and folders (by name) in a part of a folder."""
+    files, folders = [], []
     try:
         with os.scandir(folder / part) as entries:
-            names = [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.name)
+                else:
+                    files.append(f"{part}/{entry.name}" if part else entry.name)
     except OSError:
-        return []
-    return sorted(f"{part}/{name}" if part else name for name in names)
+        return [], []
+    return sorted(files), folders
 
 
 def _children(folder: Path) -> list[Path]:

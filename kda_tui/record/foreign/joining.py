@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from kda_tui.record.foreign.best import ratio_from
 from kda_tui.record.foreign.ledger import Node, candidate_from
 from kda_tui.record.foreign.measurements import Measurement, candidate_of, measure
+from kda_tui.record.foreign.pairing import pair_arms
 from kda_tui.record.foreign.tables import TableRow
+from kda_tui.record.foreign.words import bucket_of
 from kda_tui.record.records import Candidate
 from kda_tui.record.snapshot import Finding
+
+_LONGEST_CELL = 1 << 16
 
 Found = Callable[[Finding], None]
 
@@ -19,12 +25,16 @@ Found = Callable[[Finding], None]
 def measure_all(
     tables: Mapping[str, Sequence[TableRow]], nodes: Mapping[str, Node], found: Found
 ) -> list[Measurement]:
-    """What every row of every table measured, under the ids of the ledger where these can be told."""
+    """What every row of every table measured, under the ids of the ledger where these can be told.
+
+    Results nested in ledger rows are rows of a table, too: those of the ledger's name.
+    """
     ids = {
         alias: node.id for node in nodes.values() for alias in (*node.aliases, node.id.casefold(), node.id)
     }
     measurements: list[Measurement] = []
-    for name, rows in tables.items():
+    nested = _nested(nodes)
+    for name, rows in (*tables.items(), *nested.items()):
         anonymous = bool(rows) and not any(candidate_of(row.cells) for row in rows)
         owner = _owner(name, nodes, found) if anonymous else _stem(name)
         doubts: list[Finding] = []
@@ -37,7 +47,34 @@ def measure_all(
         for finding in alike_together(doubts):
             found(finding)
         _say_left_out(name, rows, measurements, found)
-    return measurements
+    return pair_arms(measurements)
+
+
+def _nested(nodes: Mapping[str, Node]) -> dict[str, list[TableRow]]:
+    """``results`` lists inside ledger rows, one row a result, under the name of the ledger."""
+    found: dict[str, list[TableRow]] = {}
+    for node in nodes.values():
+        for row in node.rows:
+            inner = row.body.get("benchmark")
+            results = (inner if isinstance(inner, dict) else row.body).get("results")
+            for result in results if isinstance(results, list) else ():
+                if isinstance(result, dict):
+                    cells = {"candidate_id": node.id, **cells_of(result)}
+                    found.setdefault(row.file, []).append(TableRow(row.file, row.line, cells))
+    return found
+
+
+def cells_of(body: Mapping[str, Any]) -> dict[str, str]:
+    """A JSON object as the cells of a table row; a list of numbers is a shape, other deeper values stay JSON."""
+    cells = {}
+    for key, value in body.items():
+        if isinstance(value, list) and value and all(isinstance(item, int) for item in value):
+            cells[key] = "x".join(str(item) for item in value)
+        elif value is None:
+            cells[key] = ""
+        else:
+            cells[key] = value if isinstance(value, str) else json.dumps(value, default=str)[:_LONGEST_CELL]
+    return cells
 
 
 def alike_together(findings: Sequence[Finding]) -> list[Finding]:
@@ -83,11 +120,12 @@ def _stem(table: str) -> str:
 
 
 def _owner(table: str, nodes: Mapping[str, Node], found: Found) -> str:
-    """Whose a table without a candidate column is: the one candidate with the table's word in its id, else a name of its own."""
+    """Whose a table without a candidate column is: the only candidate, the only one with the table's word, else a new one."""
     word = _stem(table)
-    fits = [node.id for node in nodes.values() if not node.is_event and word in re.split(r"[-_.]", node.id)]
+    tried = [n.id for n in nodes.values() if not n.is_event and bucket_of(n.last.body)[0] != "baseline"]
+    fits = tried if len(tried) == 1 else [ident for ident in tried if word in re.split(r"[-_.]", ident)]
     owner = fits[0] if len(fits) == 1 else word
-    how = "shown with it, by its name" if len(fits) == 1 else "shown under the table's name"
+    how = "shown with it" if len(fits) == 1 else "shown under the table's name"
     found(Finding(table, 0, f"no column says whose rows these are; taken for {owner}", how, "note"))
     return owner
 

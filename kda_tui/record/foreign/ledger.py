@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kda_tui.record.foreign.measurements import stem_of
-from kda_tui.record.foreign.values import NOTHING, is_nothing, number_of, time_of, unit_of
+from kda_tui.record.foreign.values import NOTHING, is_nothing, number_of, time_of, unit_of, words_of
 from kda_tui.record.foreign.words import bucket_of, correctness_of, is_event, kind_of
 from kda_tui.record.records import Candidate
 from kda_tui.record.snapshot import Finding
@@ -39,10 +39,10 @@ _SPEEDUPS = (
     "geomean_speedup",
     "geomean_speedup_x",
 )
+_DEEPER = ("benchmark", "result", "results", "metrics", "evidence")
 _NOT_ITS_OWN = ("base", "ref", "per_", "build", "compile")  # numbers that are not what the candidate achieves
 _CAREFUL_CUTS = 50
 _HASH = re.compile(r"[0-9a-f]{7,40}")
-_WORD = re.compile(r"[A-Za-z0-9_.\-]+")
 
 Found = Callable[[Finding], None]
 
@@ -142,7 +142,7 @@ def _named(text: str, known: Mapping[str, str]) -> list[tuple[str, bool]]:
             return [(known[form], False)]
     if _HASH.fullmatch(text):
         return [(f"commit {text[:10]}", True)]
-    inside = list(dict.fromkeys(known[word] for word in _WORD.findall(text[:2000]) if word in known))
+    inside = list(dict.fromkeys(known[word] for word in words_of(text[:2000]) if word in known))
     if inside and not text.lower().startswith("baseline:"):
         return [(ident, False) for ident in inside]
     return [(text[:80], True)]
@@ -221,6 +221,7 @@ def candidate_from(node: Node, nodes: Mapping[str, Node], place: int) -> Candida
     bucket, words = bucket_of(body)
     correct, correct_words = correctness_of(body)
     value, unit = _metric(node)
+    ratio, key = _speedup(body) if len(node.rows) == 1 else (None, "")
     extra: dict[str, Any] = {
         "source": f"{node.last.file}:{node.last.line}",
         "raw": body,
@@ -231,7 +232,9 @@ def candidate_from(node: Node, nodes: Mapping[str, Node], place: int) -> Candida
     }
     if len(node.rows) > 1:
         extra["observations"] = tuple(f"{row.file}:{row.line}" for row in node.rows)
-    if value is not None and unit is not None:
+    if key:
+        extra["ratio_key"] = key
+    if value is not None and len(node.rows) == 1:
         extra["metric"] = f"{value:g} {unit}"
     for key in ("superseded_by", "supersedes", "children"):
         if not is_nothing(body.get(key)):
@@ -253,7 +256,7 @@ def candidate_from(node: Node, nodes: Mapping[str, Node], place: int) -> Candida
         else "submitted",
         validity={"passed": "passed", "incorrect": "incorrect"}.get(correct, ""),
         time_us=_time_us(node),
-        ratio=_speedup(body) if len(node.rows) == 1 else None,
+        ratio=ratio,
         speed="",
         decision=bucket if bucket not in ("measured", "validated", "other") else "",
         reason=_text(body, _REASONS),
@@ -272,14 +275,9 @@ def _metric(node: Node) -> tuple[float | None, str]:
     for name, value in node.last.body.items():
         unit = unit_of(name)
         number = number_of(value) if isinstance(value, int | float) else None
-        if (
-            unit is None
-            or number is None
-            or unit.name in ("x", "%")
-            or name.startswith(("base", "ref", "per_"))
-        ):
-            continue
-        return number, unit.name
+        own = not name.startswith(_NOT_ITS_OWN) and "spread" not in name
+        if unit is not None and number is not None and own and unit.name not in ("x", "%"):
+            return number, unit.name
     return None, ""
 
 
@@ -289,24 +287,24 @@ def _time_us(node: Node) -> float | None:
         return None
     for name, value in node.last.body.items():
         unit = unit_of(name)
-        if (
-            unit is None
-            or unit.us is None
-            or name.startswith(("base", "ref", "build", "compile"))
-            or "spread" in name
-        ):
-            continue
         number = number_of(value) if isinstance(value, int | float) else None
-        if number is not None:
+        own = not name.startswith(_NOT_ITS_OWN) and "spread" not in name
+        if unit is not None and unit.us is not None and number is not None and own:
             return number * unit.us
     return None
 
 
-def _speedup(body: Mapping[str, Any]) -> float | None:
-    inner = body.get("benchmark")
-    for source in (body, inner if isinstance(inner, dict) else {}):
+def _speedup(body: Mapping[str, Any]) -> tuple[float | None, str]:
+    """The speedup that a row states, and the key when it stands deeper or is called something else."""
+    inner = [(f"{key}.", body[key]) for key in _DEEPER if isinstance(body.get(key), dict)]
+    for prefix, source in (("", body), *inner):
         for key in _SPEEDUPS:
             value = number_of(source.get(key))
             if value is not None and value > 0:
-                return value
-    return None
+                return value, f"{prefix}{key}" if prefix else ""
+    for prefix, source in (("", body), *inner):
+        for key, said in source.items():
+            value = number_of(said) if "geomean" in key and isinstance(said, int | float) else None
+            if value is not None and value > 0:
+                return value, f"{prefix}{key}"
+    return None, ""

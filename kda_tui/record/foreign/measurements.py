@@ -11,7 +11,16 @@ from functools import lru_cache
 from typing import Any
 
 from kda_tui.record.foreign.tables import TableRow
-from kda_tui.record.foreign.values import Unit, is_nothing, number_of, time_of, truth_of, unit_of
+from kda_tui.record.foreign.values import (
+    SPEEDUP,
+    Unit,
+    is_nothing,
+    number_of,
+    time_of,
+    truth_of,
+    unit_called,
+    unit_of,
+)
 from kda_tui.record.foreign.words import correctness_of
 from kda_tui.record.snapshot import BenchTable, Finding
 
@@ -78,6 +87,8 @@ class Measurement:
     least: float | None = None
     t: str = ""
     speedup: float | None = None
+    paired: bool = False  # the speedup is not written there but comes from another row, the other arm's
+    of: str = ""  # whom the row names, also in the baseline's rows
     summary: bool = False  # over several workloads: no point of any of them
     admissible: bool | None = None
     why: str = ""
@@ -111,6 +122,9 @@ def measure(row: TableRow, default_cand: str, found: Callable[[Finding], None]) 
         speedup = number_of(_text(cells, "value") or _text(cells, "candidate_us"))
     cand = candidate_of(cells) or default_cand
     admissible, why = _admissible(cells, cand)
+    if summary and speedup is not None and not any(group.arm == "candidate" for group in groups):
+        groups.append(_Group("candidate", _kind_of_metric(metric), SPEEDUP, {"": speedup}))
+    compared = _compared(groups)
     _check_speedup(row, groups, speedup, summary, found)
     _check_bandwidth(row, groups, found)
     return [
@@ -125,7 +139,8 @@ def measure(row: TableRow, default_cand: str, found: Callable[[Finding], None]) 
             value=value,
             least=group.by_stat.get("min"),
             t=next((time_of(cells[key]) for key in _TIMES if not is_nothing(cells.get(key))), ""),
-            speedup=speedup if group.arm == "candidate" else None,
+            speedup=speedup if group is compared else None,
+            of=cand,
             summary=summary,
             admissible=admissible,
             why=why,
@@ -133,6 +148,14 @@ def measure(row: TableRow, default_cand: str, found: Callable[[Finding], None]) 
         for group in groups
         if (value := group.value) is not None
     ]
+
+
+def _compared(groups: Sequence[_Group]) -> _Group | None:
+    """The group that a row's speedup is about: the candidate's first that has a baseline beside it, else its first."""
+    mine = [group for group in groups if group.arm == "candidate"]
+    others = {(group.kind, group.unit.name) for group in groups if group.arm == "baseline"}
+    both = [group for group in mine if (group.kind, group.unit.name) in others]
+    return next(iter(both or mine), None)
 
 
 def candidate_of(cells: Mapping[str, Any]) -> str:
@@ -174,7 +197,7 @@ def _groups(cells: Mapping[str, Any], own_arm: str, metric: str) -> list[_Group]
         unit = column.unit or _unit_of_metric(metric, cells)
         if unit is None or unit.name in ("x", "%"):
             continue
-        arm = column.arm or own_arm
+        arm = own_arm if column.arm in ("", "candidate") else column.arm
         kind = " ".join(part for part in (column.kind, context) if part)
         group = groups.setdefault((arm, kind, unit.name), _Group(arm, kind, unit))
         group.by_stat.setdefault(column.stat, value)
@@ -198,17 +221,21 @@ def _column(name: str) -> _Column | None:
     if unit is None and name not in ("metric_value", "value"):
         return None
     words = [
-        word for word in name.lower().split("_") if unit_of(word) is None and word not in ("per", "sec", "op")
+        word
+        for word in name.lower().split("_")
+        if not is_unit(word) and word not in ("per", "sec", "op", "ops")
     ]
     if _ASIDE & set(words):
         return None
     stat = next((word for word in words if word in _STATS), "")
-    rest = [w for w in words if w not in _ARMS and w != stat and w not in _SILENT and w != "metric"]
+    rest = [w for w in words if w not in _ARMS and w not in _STATS and w not in _SILENT and w != "metric"]
     return _Column(next((_ARMS[word] for word in words if word in _ARMS), ""), stat, " ".join(rest), unit)
 
 
 def _own_arm(cells: Mapping[str, Any]) -> str:
     """Whose the columns without an arm in their name are."""
+    if candidate_of(cells).casefold() in ("baseline", "base", "reference"):
+        return "baseline"
     for key in ("impl", "arm", "mode"):
         if _text(cells, key).lower().startswith(("baseline", "reference")):
             return "baseline"
@@ -223,12 +250,12 @@ def _mode(cells: Mapping[str, Any]) -> str:
 
 
 def _kind_of_metric(metric: str) -> str:
-    words = [word for word in metric.lower().split("_") if word not in _STATS and unit_of(word) is None]
+    words = [word for word in metric.lower().split("_") if word not in _STATS and not is_unit(word)]
     return " ".join(words)
 
 
 def _unit_of_metric(metric: str, cells: Mapping[str, Any]) -> Unit | None:
-    return unit_of(_text(cells, "unit")) or unit_of(metric)
+    return unit_called(_text(cells, "unit")) or unit_of(metric)
 
 
 def _speedup(cells: Mapping[str, Any]) -> float | None:

@@ -17,7 +17,7 @@ from kda_tui.record.foreign.best import best_of
 from kda_tui.record.foreign.blocks import is_transcript
 from kda_tui.record.foreign.documents import newest_time, plan_of, rounds_of, task_of
 from kda_tui.record.foreign.found import Layout, layout_of
-from kda_tui.record.foreign.joining import candidates_of, measure_all
+from kda_tui.record.foreign.joining import candidates_of, cells_of, measure_all
 from kda_tui.record.foreign.ledger import LedgerRow, nodes_of
 from kda_tui.record.foreign.measurements import bench_table
 from kda_tui.record.foreign.tables import TableRow, read_table
@@ -124,18 +124,20 @@ class ForeignReader:
 
     def _read(self, reading: _Reading) -> Iterator[None]:
         """Read all ledgers and tables, giving way after each chunk."""
-        for name in (*reading.layout.ledgers, *reading.layout.results):
-            for line in self._lines(name, reading):
-                if line is None:
+        for name in reading.layout.ledgers:
+            for found in self._objects(name, reading):
+                if found is None:
                     yield
-                    continue
-                _, number, data = line
-                body, problem = read_object(data)
-                if problem and data.strip():
-                    words = f"{problem}: {clean_line(data[:200].decode('utf-8', 'replace'), 60)}"
-                    reading.book.add(Finding(name, number, words, "left out" if body is None else "kept"))
-                if body is not None:
-                    reading.rows.append(LedgerRow(name, number, body))
+                else:
+                    reading.rows.append(LedgerRow(name, *found))
+        for name in reading.layout.results:
+            rows: list[TableRow] = []
+            for found in self._objects(name, reading):
+                if found is None:
+                    yield
+                else:
+                    rows.append(TableRow(name, found[0], cells_of(found[1])))
+            reading.tables[name] = rows
         for name in reading.layout.tables:
             lines: list[TailLine] = []
             for line in self._lines(name, reading):
@@ -145,6 +147,20 @@ class ForeignReader:
                     lines.append(line)
             reading.tables[name] = read_table(name, lines, reading.book.add)
             yield
+
+    def _objects(self, name: str, reading: _Reading) -> Iterator[tuple[int, dict[str, Any]] | None]:
+        """The objects of a file of JSON lines, each with its line's number; None between chunks, to give way."""
+        for line in self._lines(name, reading):
+            if line is None:
+                yield None
+                continue
+            _, number, data = line
+            body, problem = read_object(data)
+            if problem and data.strip():
+                words = f"{problem}: {clean_line(data[:200].decode('utf-8', 'replace'), 60)}"
+                reading.book.add(Finding(name, number, words, "left out" if body is None else "kept"))
+            if body is not None:
+                yield number, body
 
     def _lines(self, name: str, reading: _Reading) -> Iterator[TailLine | None]:
         """The lines of a file, its last one also without a newline; None between chunks, to give way."""

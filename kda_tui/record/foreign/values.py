@@ -28,6 +28,8 @@ class Unit:
     better: int
 
 
+SPEEDUP = Unit("x", None, 1)
+
 _UNITS: dict[str, Unit] = {
     **dict.fromkeys(("ns", "nsec", "nsecond"), Unit("ns", 1e-3, -1)),
     **dict.fromkeys(("us", "usec", "usecond", "µs", "micros"), Unit("us", 1.0, -1)),
@@ -41,16 +43,31 @@ _UNITS: dict[str, Unit] = {
     **dict.fromkeys(("mib", "mb"), Unit("MB", None, -1)),
     "bytes": Unit("bytes", None, -1),
     "pct": Unit("%", None, 0),
-    **dict.fromkeys(("x", "speedup"), Unit("x", None, 1)),
+    **dict.fromkeys(("x", "speedup"), SPEEDUP),
 }
 
 
 def unit_of(name: str) -> Unit | None:
-    """The unit in a column's or a key's name: ``latency_median_us``, ``candidate_ms_median``, ``ops_per_sec``."""
+    """The unit in a column's or a key's name: ``latency_median_us``, ``candidate_ms_median``, ``ops_per_sec``.
+
+    A single letter alone is a dimension, not seconds.
+    """
     words = name.lower().split("_")
+    if len(name) == 1:
+        return None
     if "ops" in words or words[-2:] == ["per", "sec"]:
         return _UNITS["ops"]
     return next((_UNITS[word] for word in reversed(words) if word in _UNITS), None)
+
+
+def is_unit(word: str) -> bool:
+    """Whether a word of a name is a unit: ``us``, ``x``."""
+    return word in _UNITS
+
+
+def unit_called(text: str) -> Unit | None:
+    """The unit that a cell names: ``us``, ``GB/s``, ``s``."""
+    return _UNITS.get(text.strip().lower().replace("/", "")) or unit_of(text)
 
 
 def number_of(value: Any) -> float | None:
@@ -70,6 +87,14 @@ def number_of(value: Any) -> float | None:
         return None
     found = float(text)
     return found if math.isfinite(found) else None
+
+
+_WORD = re.compile(r"[A-Za-z0-9_.\-]+")
+
+
+def words_of(text: str) -> list[str]:
+    """What may be an id in a text: its words, with dots, dashes and underscores inside."""
+    return [word.strip(".-") for word in _WORD.findall(text)]
 
 
 def is_nothing(value: Any) -> bool:

@@ -127,7 +127,9 @@ GEOMEAN,geomean_speedup_x,,,,1.58,v1
         ("candidate", "sync wall", 8.0, None),
         ("baseline", "device ev", 4.0, 3.0),
         ("candidate", "device ev", 2.0, None),
+        ("candidate", "geomean", 1.58, None),
     ]
+    assert [m.summary for m in measurements] == [False] * 4 + [True]
     bench = bench_table(measurements)
     assert {bench.names[w] for w in bench.workload} == {"s1 [sync wall]", "s1 [device ev]"}
     assert found == []
