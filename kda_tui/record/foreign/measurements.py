@@ -15,6 +15,7 @@ from kda_tui.record.foreign.values import (
     SPEEDUP,
     Unit,
     is_nothing,
+    is_unit,
     number_of,
     time_of,
     truth_of,
