@@ -262,7 +262,7 @@ def test_other_processors_and_missing_compilers_are_told(monkeypatch: pytest.Mon
             compiler.find_compiler()
         monkeypatch.undo()
         monkeypatch.setenv("KDA_CXX", "no-such-compiler")
-        with pytest.raises(UserError, match="no compiler no-such-compiler .KDA_CXX"):
+        with pytest.raises(UserError, match=r"no compiler no-such-compiler .KDA_CXX"):
             compiler.find_compiler()
     finally:
         compiler.find_compiler.cache_clear()
