@@ -44,7 +44,10 @@ def _status_lines(snap: Snapshot) -> list[str]:
     if snap.live is not None and snap.live.stage and snap.liveness == "alive":
         share = f" {snap.live.fraction:.0%}" if snap.live.fraction is not None else ""
         lines.append(f"running    {snap.live.op} {snap.live.cand} {snap.live.stage}{share}")
-    lines += [f"waits      {gate_name(gate)}, since {gate.opened}" for gate in snap.gates]
+    for gate in snap.gates:
+        lines.append(f"waits      {gate_name(gate)}, since {gate.opened}")
+        if (review := snap.review_of(gate)) is not None:
+            lines.append(f"           {review.words}")
     lines += [f"pending    {d.kind} by {d.who}, sent {d.t}" for d in snap.pending]
     lines.append(f"incumbent  {_incumbent(snap)}")
     counts = ", ".join(f"{count} {word}" for word, count in snap.counts.items() if count)

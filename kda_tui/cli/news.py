@@ -95,7 +95,8 @@ def _gates(old: Snapshot, new: Snapshot) -> Iterator[str]:
     known = {gate.id for gate in old.gates}
     for gate in new.gates:
         if gate.id not in known:
-            yield f"waits for a decision: {gate_name(gate)}"
+            review = new.review_of(gate)
+            yield f"waits for a decision: {gate_name(gate)}" + (f"; {review.words}" if review else "")
 
 
 def _decisions(old: Snapshot, new: Snapshot) -> Iterator[str]:

@@ -99,6 +99,15 @@ class Review:
     model: str = ""
     t: str = ""
 
+    @property
+    def words(self) -> str:
+        """``reviewer: revise; no tail is handled (2 findings, docs/reviews/003.md)``."""
+        if self.verdict == "none":
+            return f"no review: {self.summary or 'given up'}"
+        count = len(self.findings)
+        where = f" ({count} finding{'' if count == 1 else 's'}, {self.file})" if self.file else ""
+        return f"reviewer: {self.verdict}; {self.summary}{where}"
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -300,3 +309,16 @@ class Snapshot:
     counts: Mapping[str, int] = field(default_factory=dict)
     events: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def review_of(self, gate: Gate) -> Review | None:
+        """The newest review of what a gate asks about."""
+        keys = ("plan_rev",) if gate.kind == "plan" else ("cand", "eval")
+        asked = {k: gate.target.get(k) for k in keys}
+        return next(
+            (
+                r
+                for r in reversed(self.reviews)
+                if r.about == gate.kind and {k: r.target.get(k) for k in keys} == asked
+            ),
+            None,
+        )

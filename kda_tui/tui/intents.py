@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kda_tui.record.records import NEVER_OVERRIDDEN, Candidate
-from kda_tui.record.snapshot import Gate, Snapshot
-from kda_tui.text import UserError
+from kda_tui.record.snapshot import Gate, Review, Snapshot
+from kda_tui.text import UserError, clean_line
 from kda_tui.tui import words
 
 Comment = Mapping[str, Any]
@@ -126,6 +126,11 @@ def _promotion_expect(here: Here, cand: Candidate) -> dict[str, Any]:
     return {"eval": cand.eval, "incumbent": here.snapshot.incumbent.cand}
 
 
+def _opinion(review: Review) -> str:
+    """The reviewer's word, clean, as a sentence."""
+    return clean_line(f"{review.words[:1].upper()}{review.words[1:]}.", 300)
+
+
 def _approve(here: Here) -> Intent:
     gate = _gate(here, "plan", "promotion", "end")
     if gate.kind == "plan":
@@ -135,6 +140,8 @@ def _approve(here: Here) -> Intent:
             f"Plan r{number} ({gate.sha[:6] or (rev.sha[:6] if rev else '?')}) comes into force; the agent starts to iterate.",
             "A change of the plan before this is taken makes it refused, with the reason.",
         )
+        if (review := here.snapshot.review_of(gate)) is not None:
+            happens = (*happens, _opinion(review))
         sha = gate.sha or (rev.sha if rev else "")
         return Intent(
             "approve_plan",
@@ -154,8 +161,10 @@ def _approve(here: Here) -> Intent:
     cand = here.snapshot.candidates.get(str(gate.target.get("cand")))
     if cand is None:
         raise NotNow(f"Gate {gate.id} names a candidate that the record does not have.")
+    review = here.snapshot.review_of(gate)
     happens = (
         _numbers(cand),
+        *((_opinion(review),) if review is not None else ()),
         f"It becomes the incumbent in place of {here.snapshot.incumbent.cand}, if its confirmation holds.",
         "A new verdict or another incumbent before this is taken makes it refused.",
     )

@@ -203,7 +203,8 @@ class WorkerDesk:
         rival = next((x for x in waiting if x.family and x.family == c.family), None)
         if rival is not None:
             return f"refused: {rival.id} of the same family ({c.family}) waits already"
-        self._clerk.event("candidate", candidate=replace(c, decision="requested", reason=reasons))
+        asked = {**c.extra, "asked": reasons}  # ``reason`` will be the confirm's
+        self._clerk.event("candidate", candidate=replace(c, decision="requested", reason=reasons, extra=asked))
         return (
             "queued: a confirm against the incumbent comes first, then a person or the written rule decides"
         )

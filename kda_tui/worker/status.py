@@ -34,6 +34,7 @@ def facts(snap: Snapshot) -> dict[str, Any]:
             "proposed": _plain(snap.plan.proposed),
             "items": [_plain(i) for i in snap.plan.items],
         },
+        "reviews": [_plain(r) for r in snap.reviews[-RECENT:]],
         "incumbent": {**_plain(snap.incumbent), "candidate": to_line(best) if best else None},
         "running": [_plain(c) for c in snap.claims],
         "live": _plain(snap.live),

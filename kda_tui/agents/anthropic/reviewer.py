@@ -145,7 +145,7 @@ def _promotion(context: Context, subject: Subject) -> str:
             "cand": subject.cand,
             "opponent": confirm.opponent,
             "hypothesis": c.hypothesis or NONE,
-            "reasons": c.reason or NONE,
+            "reasons": str(c.extra.get("asked") or c.reason or NONE),
             "evidence": "\n\n".join(_evidence(e) for e in seen),
             "profile": context.profile(subject.cand),
             "diff": diff,

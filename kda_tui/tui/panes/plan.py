@@ -6,6 +6,7 @@ from typing import Any
 
 from kda_tui.record.paths import Workspace
 from kda_tui.record.snapshot import Plan, PlanRevision, Snapshot
+from kda_tui.text import clean_line
 from kda_tui.tui import words
 from kda_tui.tui.line import Line, join, plain, span, split, wrap
 from kda_tui.tui.panes.pane import Keyed, TextPane
@@ -86,6 +87,14 @@ class PlanPane(TextPane):
             out += wrap(
                 plain(f"!! waits for you {waits}: A approve, C ask for changes, d diff", "wait"), cells
             )
+            if (review := snapshot.review_of(gate)) is not None:
+                out += wrap(
+                    plain(
+                        clean_line(review.words), "dim" if review.verdict in ("accept", "none") else "warn"
+                    ),
+                    cells,
+                    2,
+                )
         count = len(self.comments)
         if count:
             out.append(plain(f"{count} comments not sent; C sends them", "warn"))
