@@ -30,6 +30,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
         "new": Entry("workspaces", "Make a workspace from a template or from a kernel."),
         "contract": Entry("contracts", "Check a contract with its self-test, or change it (check, amend)."),
         "run": Entry("running", "Start a worker on a workspace, detached."),
+        "prompt": Entry("prompting", "Print a starter prompt for your own coding agent."),
         "doctor": Entry("doctor", "What this machine has and lacks, and how to mend it."),
     },
     "Look": {
@@ -65,6 +66,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     "Judge": {
         "eval": Entry("judging", "Evaluate a candidate or a folder here and now, without recording it."),
         "debug": Entry("judging", "Launch a candidate once and look closely; no verdict."),
+        "explain": Entry("judging", "Time a kernel in every usual way and say why the numbers differ."),
         "trust": Entry("trusting", "Allow the reference and baseline of a workspace made elsewhere to run."),
     },
 }

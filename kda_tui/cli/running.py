@@ -11,12 +11,14 @@ import click
 from kda_tui.cli.entry import Unavailable
 from kda_tui.cli.output import print_json, say
 from kda_tui.cli.target import find_folder, find_workspace, json_option, workspace_argument
+from kda_tui.text import UserError
 
 
 @click.command("run")
 @workspace_argument
 @click.option(
-    "--agent", help="Who proposes candidates: tuner, replay:FILE. Default: agent.default of kda.toml."
+    "--agent",
+    help="Who proposes candidates: tuner, anthropic, replay:FILE. Default: agent.default of kda.toml.",
 )
 @click.option("--model", help="The agent's model, where it has one. Default: agent.model of kda.toml.")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), help="Default: the contract's device.")
@@ -69,10 +71,23 @@ def run_command(
 @click.command("open")
 @workspace_argument
 @click.option("--read-only", is_flag=True, help="Look only: no decision can be sent, nothing is written.")
-def open_command(workspace: Path | None, read_only: bool) -> int:
-    """Open the screen on WORKSPACE, or on a folder of workspaces. Leaving it (q) changes nothing for the run."""
+@click.option(
+    "--check", is_flag=True, help="Open no screen: print what is there and what could not be understood."
+)
+@json_option
+def open_command(workspace: Path | None, read_only: bool, check: bool, as_json: bool) -> int:
+    """Open the screen on WORKSPACE, or on a folder of workspaces. Leaving it (q) changes nothing for the run.
+
+    A workspace that no kda wrote is opened, too, read-only: ledgers, tables, plans, transcripts and profiles as they are.
+    """
     root = find_folder(workspace)
-    require_terminal(f"kda status {root} and kda watch {root} print the same facts")
+    if check:
+        from kda_tui.cli.checking import print_check
+
+        return print_check(root, as_json)
+    if as_json:
+        raise UserError("kda open --json prints what --check finds; give both")
+    require_terminal(f"kda status {root}, kda watch {root} and kda open --check {root} print the same facts")
     return open_screen(root, read_only)
 
 
