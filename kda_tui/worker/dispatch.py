@@ -91,10 +91,6 @@ class Dispatcher:
                 if not waiting:
                     del self._asked[job]
 
-    @property
-    def wants_work(self) -> bool:
-        return bool(self._asked) or next_job(self.clerk.snap, self.clerk.book) is not None
-
     # --- serving ---
 
     async def serve(self) -> None:
