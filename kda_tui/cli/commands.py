@@ -66,6 +66,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     "Judge": {
         "eval": Entry("judging", "Evaluate a candidate or a folder here and now, without recording it."),
         "debug": Entry("judging", "Launch a candidate once and look closely; no verdict."),
+        "bench": Entry("benching", "Compare this evaluator with others on this GPU."),
         "explain": Entry("judging", "Time a kernel in every usual way and say why the numbers differ."),
         "trust": Entry("trusting", "Allow the reference and baseline of a workspace made elsewhere to run."),
     },

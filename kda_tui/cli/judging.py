@@ -93,6 +93,28 @@ def debug_command(what: str, workloads: tuple[str, ...], workspace: Path | None,
     return 0
 
 
+@click.command("explain")
+@click.argument("what")
+@workload_option
+@workspace_option
+@json_option
+def explain_command(what: str, workloads: tuple[str, ...], workspace: Path | None, as_json: bool) -> int:
+    """Time WHAT, a candidate or a folder, cold, warm, as a graph, in a batch and in a loop; say why they differ."""
+    ws = find_workspace(workspace)
+    snap = read(ws)
+    if snap.liveness == "alive" and not snap.hold:
+        raise Unavailable(f"a worker measures in {ws.root}; kda pause first")
+    verdict = _judge(_request(ws, snap, what, workloads, op="explain", level="time"), quiet=as_json)
+    if as_json:
+        print_json(verdict)
+        return 0
+    if verdict.validity != "passed":
+        raise UserError(f"{what}: cannot be timed: {verdict.validity}: {verdict.reason}")
+    for row in verdict.extra["rows"]:
+        say(f"{row['workload']:16} {row['way']:13} {row['us']:>10.2f} us  {row['why']}")
+    return 0
+
+
 def _request(
     ws: Workspace, snap: Snapshot, what: str, workloads: Sequence[str], op: str, level: str
 ) -> JudgeRequest:

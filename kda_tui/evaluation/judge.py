@@ -41,6 +41,10 @@ def answer(request: JudgeRequest, bench: Workbench, out: BinaryIO) -> Verdict:
             from kda_tui.evaluation.debug import debug
 
             return debug(request, bench)
+        if request.op == "explain":
+            from kda_tui.evaluation.explain import explain
+
+            return explain(request, bench)
         if request.op == "selftest":
             from kda_tui.evaluation.selftest import selftest_verdict
 

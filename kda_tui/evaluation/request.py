@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
-Op = Literal["compile", "evaluate", "confirm", "selftest", "debug"]
+Op = Literal["compile", "evaluate", "confirm", "selftest", "debug", "explain"]
 Level = Literal["build", "smoke", "screen", "correct", "time", "confirm"]
 
 

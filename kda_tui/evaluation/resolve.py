@@ -51,11 +51,15 @@ class ResolvedPlan:
     signature: tuple[str, ...]
 
     def bind(
-        self, buffers: Mapping[str, str], calls: int = 1, restore: tuple[tuple[str, str], ...] = ()
+        self,
+        buffers: Mapping[str, str],
+        calls: int = 1,
+        restore: tuple[tuple[str, str], ...] = (),
+        graph: bool = False,
     ) -> Launch:
         """A launch of ``calls`` chained calls over the child's buffers that ``buffers`` names."""
         steps = tuple(_bind_step(step, buffers) for step in self.steps)
-        return Launch(steps=steps * calls, restore=restore)
+        return Launch(steps=steps * calls, restore=restore, graph=graph)
 
 
 def device_names(facts: DeviceFacts) -> dict[str, int]:

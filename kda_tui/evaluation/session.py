@@ -113,8 +113,11 @@ class Session:
     def time(self, arm: str, placement: Placement, sets: Sequence[int], flush: bool) -> LaunchReport:
         """Time one launch (a chain of ``steps`` calls) per set, in order."""
         resolved = self.stand.resolve(self.arms[arm], placement.workload)
-        steps = self.stand.contract.benchmark.steps
-        launches = [resolved.bind(placement.binding(arm, which), calls=steps) for which in sets]
+        benchmark = self.stand.contract.benchmark
+        graph = benchmark.launch == "graph"
+        launches = [
+            resolved.bind(placement.binding(arm, which), calls=benchmark.steps, graph=graph) for which in sets
+        ]
         report = self.child.time(arm, launches, flush, self.stand.timeout_s)
         require_ok(report, arm, "launch", f"workload {placement.workload.id}, timed")
         return report

@@ -110,10 +110,11 @@ ResolvedStep = KernelStep | MemsetStep
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One call of a candidate: untimed restores first (dst, src), then the timed steps."""
+    """One call of a candidate: untimed restores first (dst, src), then the timed steps, as one graph or in a row."""
 
     steps: tuple[ResolvedStep, ...]
     restore: tuple[tuple[str, str], ...] = ()
+    graph: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from kda_tui.evaluation.devices.cuda.launch import (
     ArgumentError,
     Function,
     Prepared,
+    as_graph,
     get_function,
     get_global,
     load_module,
@@ -145,6 +146,8 @@ class ChildState:
         handle = self.stream.handle
         for number, (launch,) in ((n, launches_from_json([body])) for n, body in request["define"]):
             steps = [prepare(step, functions, self.address, handle) for step in launch.steps]
+            if launch.graph:
+                steps = [as_graph(steps, handle)]
             self.prepared[number] = (steps, launch)
         return [self.prepared[number] for number in request["launches"]]
 

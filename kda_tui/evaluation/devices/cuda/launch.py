@@ -109,6 +109,25 @@ def prepare(
     return Prepared(run, [packed, pointers, config, attributes])
 
 
+def as_graph(steps: Sequence[Prepared], stream: int) -> Prepared:
+    """Steps captured once, replayed as one CUDA graph."""
+    queue = cu.CUstream(stream)
+    mode = cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+    check(cu.cuStreamBeginCapture(queue, mode), "graph capture")
+    try:
+        for step in steps:
+            step.run()
+    finally:
+        graph = check(cu.cuStreamEndCapture(queue), "graph capture")
+    ready = check(cu.cuGraphInstantiate(graph, 0), "graph")
+    check(cu.cuGraphUpload(ready, queue), "graph")
+
+    def run() -> None:
+        check(cu.cuGraphLaunch(ready, queue), "graph launch")
+
+    return Prepared(run, [list(steps), graph, ready])
+
+
 def _prepare_memset(step: MemsetStep, address: Mapping[str, int], stream: int) -> Prepared:
     at, value, count = address[step.buffer], step.value & 0xFF, step.nbytes
 

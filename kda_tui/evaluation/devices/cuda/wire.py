@@ -21,7 +21,11 @@ from kda_tui.evaluation.devices.interface import (
 
 def launches_to_json(launches: Sequence[Launch]) -> list[dict[str, Any]]:
     return [
-        {"restore": [list(pair) for pair in launch.restore], "steps": [_step(step) for step in launch.steps]}
+        {
+            "restore": [list(pair) for pair in launch.restore],
+            "steps": [_step(step) for step in launch.steps],
+            "graph": launch.graph,
+        }
         for launch in launches
     ]
 
@@ -31,6 +35,7 @@ def launches_from_json(data: Sequence[Mapping[str, Any]]) -> list[Launch]:
         Launch(
             steps=tuple(_step_from(step) for step in launch["steps"]),
             restore=tuple((str(a), str(b)) for a, b in launch["restore"]),
+            graph=bool(launch["graph"]),
         )
         for launch in data
     ]
