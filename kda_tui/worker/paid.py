@@ -78,7 +78,7 @@ class PaidWork:
     def _claim(self, op: str, key: str, model: str, est_usd: float | None, cand: str) -> Turn:
         snap = self.clerk.snap
         claim, number = self.clerk.next_name(), snap.transcript.turns + 1
-        work = key or f"turn:{number}"
+        work = key or str(number)
         in_force = snap.plan.in_force
         fields: dict[str, Any] = {"cand": cand} if cand else {}
         if est_usd is not None:

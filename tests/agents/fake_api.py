@@ -101,6 +101,8 @@ class FakeApi:
         self.script = script
         self.requests: list[Request] = []
         self.problems: list[str] = []
+        self.arrived: list[float] = []  # time.perf_counter() of each request
+        self.answered: list[float] = []  # and of the end of each answer
         self.lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -117,6 +119,7 @@ class FakeApi:
 
     def take(self, body: dict[str, Any], headers: Mapping[str, str]) -> Request:
         with self.lock:
+            self.arrived.append(time.perf_counter())
             request = Request(len(self.requests), body, headers)
             self.requests.append(request)
             self.problems += problems_of(body)
@@ -173,6 +176,7 @@ def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:
                     self._fault(answer)
                 else:
                     self._stream(request, answer)
+                api.answered.append(time.perf_counter())
             except (BrokenPipeError, ConnectionResetError):
                 pass
 

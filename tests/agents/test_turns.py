@@ -272,4 +272,4 @@ async def leave_open_claim(ws: Workspace) -> None:
         WorkspaceLock.acquire(ws) as lock,
         Recorder.open(ws, lock, "r001", Redactor.from_environment(os.environ)) as r,
     ):
-        r.event("claim", claim="r001-dead", op="turn", key="turn:turn:9", attempt=1, paid=True, est_usd=0.25)
+        r.event("claim", claim="r001-dead", op="turn", key="turn:9", attempt=1, paid=True, est_usd=0.25)

@@ -26,6 +26,7 @@ from kda_tui.agents.tools.people import (
 )
 from kda_tui.agents.tools.tool import Tool, ToolError
 from kda_tui.config import AgentConfig, load_config
+from kda_tui.record.families import families
 from kda_tui.skills.skill import Skill
 from kda_tui.text import UserError
 
@@ -49,6 +50,7 @@ class AnthropicAgent:
     model: str = ""
     _tightness: int = 0
     _said: set[int] = field(default_factory=set)  # system prompts that stand in the transcript
+    _told_stale: set[tuple[str, str]] = field(default_factory=set)
     _connection: Connection | None = None
 
     def prompts(self) -> Mapping[str, str]:
@@ -92,6 +94,7 @@ class AnthropicAgent:
         blocks = blocks_of(desk.snapshot.transcript.path)
         desktop = Desktop()
         context = await self._context(desk)
+        await self._tell_stagnation(desk, context)
         tools = [
             *self._reading(context.shelf),
             *bench_tools(desk, context.shelf),
@@ -107,6 +110,21 @@ class AnthropicAgent:
             return "converged"
         return "again"
 
+    async def _tell_stagnation(self, desk: Desk, context: Context) -> None:
+        """Say once of each family that nothing in it gets better, and what was never tried instead."""
+        for f in families(context.snap.candidates.values()):
+            key = (f.name, f.best_cand)
+            if not f.is_stale or key in self._told_stale:
+                continue
+            self._told_stale.add(key)
+            best = f"since {f.best_cand}" if f.best_cand else "and none passed"
+            never = "; ".join(context.never_tried()[:6])
+            await desk.say(
+                "notice",
+                f"the family {f.name} stagnates: {f.since_best} judged {best}"
+                + (f"; never tried: {never}" if never else ""),
+            )
+
     async def _until_handed_in(
         self,
         desk: Desk,
@@ -119,8 +137,7 @@ class AnthropicAgent:
         """Talk until the document was handed in; a model that forgets is reminded, then people are told."""
         while True:
             context = await self._context(desk)
-            own = list(tools) if tools else []
-            talk = await self._talk(desk, name, context, [*self._reading(context.shelf), *own])
+            talk = await self._talk(desk, name, context, [*self._reading(context.shelf), *tools])
             how = await talk.run(fill(template, _state(context, values)))
             for _ in range(REMINDERS):
                 if how != "ended":
