@@ -9,7 +9,7 @@ import click
 
 from kda_tui.cli.entry import NO, Unavailable
 from kda_tui.cli.folders import cache_folder
-from kda_tui.cli.output import print_json, say
+from kda_tui.cli.output import print_json, say, table
 from kda_tui.cli.target import (
     candidate_folder,
     find_workspace,
@@ -31,6 +31,11 @@ from kda_tui.text import UserError
     type=click.Path(path_type=Path),
     help="Read this file instead: a .ncu-rep, or a CSV or text export. Needs no GPU.",
 )
+@click.option(
+    "--against",
+    type=click.Path(path_type=Path),
+    help="With --read: what changed since this profile, metric by metric, kernel by kernel.",
+)
 @click.option("-w", "--workload", help="Default: the one with the most time above its floor, by weight.")
 @click.option("--lines", type=click.IntRange(min=1), default=8, show_default=True, help="Hot lines a kernel.")
 @workspace_option
@@ -38,6 +43,7 @@ from kda_tui.text import UserError
 def profile_command(
     candidate: str | None,
     file: Path | None,
+    against: Path | None,
     workload: str | None,
     lines: int,
     workspace: Path | None,
@@ -51,7 +57,7 @@ def profile_command(
     if (candidate is None) == (file is None):
         raise UserError("name a candidate to profile, or a file to read with --read FILE")
     if file is not None:
-        return _read(file, lines, as_json)
+        return _read(file, lines, as_json) if against is None else _compare(against, file, as_json)
     return _collect(find_workspace(workspace), candidate or "", workload or "", as_json)
 
 
@@ -65,6 +71,30 @@ def _read(file: Path, lines: int, as_json: bool) -> int:
     else:
         say(text_digest(profile, lines=lines).rstrip())
     return 0
+
+
+def _compare(before: Path, after: Path, as_json: bool) -> int:
+    from kda_tui.profiling.compare import compare
+    from kda_tui.profiling.read import read_profile
+
+    pairs = list(zip(read_profile(before).kernels, read_profile(after).kernels, strict=False))
+    changes = [(a, b, compare(a, b)) for a, b in pairs]
+    if as_json:
+        print_json([{"before": a.name, "after": b.name, "changes": found} for a, b, found in changes])
+        return 0
+    for a, b, found in changes:
+        say(a.name if a.name == b.name else f"{a.name} -> {b.name}")
+        rows = [
+            (c.metric.label, _shown(c.before), _shown(c.after), c.metric.unit,
+             f"{c.relative:+.0%}" if c.relative is not None else "", c.direction)
+            for c in found
+        ]  # fmt: skip
+        say(table(rows) if rows else "  nothing differs by more than 2 %")
+    return 0
+
+
+def _shown(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:,.4g}"
 
 
 def _collect(ws: Workspace, word: str, workload: str, as_json: bool) -> int:

@@ -15,6 +15,8 @@ RULES = (
     "Leaving (q), a lost connection or a closed laptop change nothing: the run goes on in its own process.",
 )
 
+WIKI_HITS = 12  # sections shown for one search
+
 
 def help_rows(keymap: Keymap, scope: str, cells: int) -> list[Keyed]:
     """Every key that works in a scope, the scope's own first."""
@@ -50,6 +52,30 @@ def finding_rows(snapshot: Snapshot, cells: int) -> list[Keyed]:
             span(f"  -> {finding.done}", "dim"),
         )
         rows += [(f"{n}:{m}", part) for m, part in enumerate(wrap(line, cells, 8))]
+    return rows
+
+
+def wiki_rows(words: str, cells: int) -> list[Keyed]:
+    """Sections of the skills that fit some words, best first, each whole."""
+    from kda_tui.config import share_path, user_folder
+    from kda_tui.skills.search import SkillIndex
+    from kda_tui.skills.skill import find_skills
+
+    hits = SkillIndex(find_skills([share_path("skills"), user_folder() / "skills"])).search(words, WIKI_HITS)
+    if not hits:
+        return [("none", plain(f"no page of a skill has '{words}'", "dim"))]
+    rows: list[Keyed] = []
+    for n, hit in enumerate(hits):
+        section = hit.section
+        rows.append(
+            (
+                f"{n}:head",
+                (span(f"{section.page} / {section.heading}", "bold"), span(f"  {section.skill}", "dim")),
+            )
+        )
+        for m, text in enumerate(section.text.splitlines()):
+            rows += [(f"{n}:{m}:{k}", part) for k, part in enumerate(wrap(plain(text), cells))]
+        rows.append((f"{n}:gap", ()))
     return rows
 
 

@@ -309,3 +309,15 @@ def test_the_screen_imports_nothing_heavy() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=REPOSITORY, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_the_wiki_is_searched_on_the_screen() -> None:
+    from kda_tui.tui.line import text_of
+    from kda_tui.tui.pages import wiki_rows
+
+    rows = wiki_rows("bank conflicts swizzle", 80)
+    text = "\n".join(text_of(line) for _, line in rows)
+    assert "Shared memory swizzles" in text
+    assert "float4 tile[8][8]" in text, "code survives as it is"
+    ((_, line),) = wiki_rows("zzzz", 80)
+    assert "no page of a skill has 'zzzz'" in text_of(line)

@@ -14,7 +14,7 @@ from kda_tui.tui.folder import inside, read_text
 from kda_tui.tui.follow import Arrived, Follower, Lost, Source
 from kda_tui.tui.intents import Here, Intent, NotNow, intend, intended
 from kda_tui.tui.line import wrap
-from kda_tui.tui.pages import decision_rows, finding_rows
+from kda_tui.tui.pages import decision_rows, finding_rows, wiki_rows
 from kda_tui.tui.panes.benchmarks import BenchmarksPane
 from kda_tui.tui.panes.candidates import CandidatesPane
 from kda_tui.tui.panes.hotspots import HotspotsPane
@@ -264,6 +264,14 @@ class WorkspaceScreen(PanesScreen):
         await self.app.push_screen(
             PromptScreen(f"comment on line {number}", hint=quote.strip()[:60]), commented
         )
+
+    async def do_wiki(self) -> None:
+        def searched(words: str | None) -> None:
+            if words:
+                self.app.push_screen(ReadingScreen(f"SKILLS: {words}", partial(wiki_rows, words)))
+
+        hint = "for example bank conflicts, or ERR_NVGPUCTRPERM"
+        await self.app.push_screen(PromptScreen("search the skills", hint=hint), searched)
 
     def do_findings(self) -> None:
         snapshot = self.snapshot
