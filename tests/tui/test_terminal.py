@@ -43,7 +43,7 @@ def test_signals_give_the_terminal_back(workspace: Path, number: signal.Signals)
     with start(workspace) as app:
         app.wait_for(b"c0006")
         app.signal(number)
-        assert app.wait(6) == 128 + number
+        assert app.wait(20) == 128 + number
         time.sleep(0.1)
         assert given_back(app.output)
 
