@@ -31,6 +31,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
         "contract": Entry("contracts", "Check a contract with its self-test, or change it (check, amend)."),
         "run": Entry("running", "Start a worker on a workspace, detached."),
         "prompt": Entry("prompting", "Print a starter prompt for your own coding agent."),
+        "mcp": Entry("mcp_server", "Serve a workspace to your own coding agent (MCP over stdio)."),
         "doctor": Entry("doctor", "What this machine has and lacks, and how to mend it."),
     },
     "Look": {
