@@ -39,17 +39,24 @@ _CARRIES = re.compile(
 _CARRIED = re.compile(rb',"(?:candidate":\{|rows":\[)')
 
 
+# A line as the worker writes it: its id can be told without parsing the rest.
+_OUR_LINE = re.compile(rb'\{"v":1,"seq":\d+,"t":"[^"\\]*","run":"[^"\\]*","id":"([\w.-]{1,80})",')
+
+
 class CandidatesFold:
     """candidates.jsonl: the newest state of each candidate, in order of birth, and how many there are of each word.
 
-    Only the newest line of a candidate becomes a record: most lines are followed by another one before anybody looks.
+    Only the newest line of a candidate is parsed and becomes a record: most lines are followed by another one before
+    anybody looks. (`kda verify` looks at every line.)
     """
 
     def __init__(self, file: str, found: Found) -> None:
         self._file = file
         self._found = found
         self._states: dict[str, Candidate] = {}
-        self._waiting: dict[str, tuple[int, dict[str, Any]]] = {}  # newest lines that are no records yet
+        self._waiting: dict[
+            str, tuple[int, dict[str, Any] | bytes]
+        ] = {}  # newest lines that are no records yet
         self._misfits: dict[str, tuple[Finding, ...]] = {}  # of the newest states
         self._counts: Counter[str] = Counter()
         self._charged: Counter[str] = Counter()  # by run
@@ -57,9 +64,11 @@ class CandidatesFold:
 
     def take(self, line: TailLine) -> None:
         _, number, data = line
-        body, problem = read_object(data)
-        if problem:
-            self._found(Finding(self._file, number, problem, "left out" if body is None else "kept"))
+        ours = _OUR_LINE.match(data) if data.endswith(b"}") else None
+        if ours is not None:
+            self._wait(ours[1].decode("ascii"), number, data)
+            return
+        body = self._object(number, data)
         if body is None:
             return
         ident = text(body.get("id"))
@@ -67,14 +76,26 @@ class CandidatesFold:
             head = clean_line(data.decode("utf-8", "replace"), 60)
             self._found(Finding(self._file, number, f"a candidate without id: {head}", "left out"))
             return
+        self._wait(ident, number, body)
+
+    def _wait(self, ident: str, number: int, line: dict[str, Any] | bytes) -> None:
         if ident not in self._waiting and len(self._waiting) >= _MOST_WAITING:
             self._settle()
-        self._waiting[ident] = (number, body)
+        self._waiting[ident] = (number, line)
+
+    def _object(self, number: int, data: bytes) -> dict[str, Any] | None:
+        body, problem = read_object(data)
+        if problem:
+            self._found(Finding(self._file, number, problem, "left out" if body is None else "kept"))
+        return body
 
     def _settle(self) -> None:
         if self._waiting:
             self._shown = {}
-        for ident, (number, body) in self._waiting.items():
+        for ident, (number, line) in self._waiting.items():
+            body = self._object(number, line) if isinstance(line, bytes) else line
+            if body is None:
+                continue
             problems: list[str] = []
             candidate = candidate_of(body, problems)
             self._count(self._states.get(ident), candidate)
