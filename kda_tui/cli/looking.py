@@ -39,6 +39,8 @@ def _status_lines(snap: Snapshot) -> list[str]:
     if snap.hold:
         state += f" HELD ({snap.hold})"
     lines = [f"{snap.name or snap.workspace.name}  {run}  {state}  worker {_worker(snap)}"]
+    if snap.hold and snap.hold_why:
+        lines.append(f"held       {snap.hold_why}")
     if snap.contract_error:
         lines.append(f"contract   {snap.contract_error}")
     if snap.live is not None and snap.live.stage and snap.liveness == "alive":
