@@ -141,6 +141,7 @@ TRANSCRIPT = Kind(
         Field("text", TEXT, "what was said; with `blob` its beginning"),
         Field("blob", SHA, "SHA-256 of the whole text, where it is longer than 48 KB"),
         Field("iter", COUNT, "iteration"),
+        Field("talk", TEXT, "conversation: draft, plan-rN, iterate-N"),
         Field("turn", COUNT, "turn of the model"),
         Field("msg", TEXT, "message id"),
         Field("block", COUNT, "place in the message"),

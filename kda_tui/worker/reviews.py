@@ -20,6 +20,11 @@ from kda_tui.worker.jobs import is_asked_for
 from kda_tui.worker.planning import unproposed
 
 LOOK_S = 0.5
+NO_PAID_WORK = (
+    "budget",
+    "auth",
+    "api",
+)  # holds under which no opinion will come; people are asked without one
 log = logging.getLogger("kda.worker")
 
 
@@ -33,8 +38,10 @@ class Reviews:
     reviewer: Reviewer | None = None
 
     def is_done(self, subject: Subject) -> bool:
-        """Whether the gate may open: there is an opinion, or none is to be had."""
-        return self.reviewer is None or subject.key in self.clerk.book.reviews
+        """Whether the gate may open: there is an opinion, or none is to be had as things stand."""
+        if self.reviewer is None or subject.key in self.clerk.book.reviews:
+            return True
+        return self.clerk.snap.hold in NO_PAID_WORK
 
     def wanted(self) -> Subject | None:
         """The next subject; plans first. Deterministic gates come before: what they refuse is not reviewed."""

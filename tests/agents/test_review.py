@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from kda_tui.agents.anthropic.reviewer import AnthropicReviewer
+from kda_tui.agents.interface import Desk, Opinion, Subject
 from kda_tui.cli.looking import _status_lines
 from kda_tui.config import AgentConfig
 from kda_tui.record.paths import Workspace
@@ -82,6 +85,24 @@ async def test_nobody_waits_for_a_reviewer_that_does_not_answer(ws: Workspace) -
             review = s.snap.review_of(gate)
             assert review is not None and review.verdict == "none" and "529" in review.words
             assert not s.snap.hold and not ws.reviews.exists()
+
+
+class Silent:
+    """A reviewer that never comes to an end."""
+
+    async def review(self, desk: Desk, subject: Subject) -> Opinion:
+        return await asyncio.get_running_loop().create_future()
+
+
+async def test_a_run_that_is_held_for_money_asks_people_without_a_review(ws: Workspace) -> None:
+    with FakeApi(lambda r: planner(r) or say(text("."))) as api:
+        async with stage(ws, agent=agent_of(api), reviewer=Silent()) as s:
+            await s.until(lambda x: x.plan.revisions)
+            await asyncio.sleep(0.2)
+            assert not s.snap.gates
+            s.worker.clerk.event("hold", on=True, why="budget", text="spent")
+            gate = await s.gate("plan")
+            assert s.snap.review_of(gate) is None
 
 
 async def test_a_finding_without_evidence_goes_back(ws: Workspace) -> None:

@@ -230,3 +230,37 @@ async def test_submitted_candidates_and_the_contract_cannot_be_changed(ws: Works
             assert all("not a file of a candidate" in b.text for b in found[1:])
     assert (ws.root / "contract.toml").read_bytes() == before
     assert sorted(p.name for p in ws.candidates.iterdir()) == ["c0001"]
+
+
+async def test_a_tunable_candidate_is_searched_without_a_token(ws: Workspace) -> None:
+    calls = (candidate(threads=16, work=8), tool("autotune", candidate="c0001", max_candidates=3))
+    with FakeApi(scripted(*calls)) as api:
+        async with stage(ws, agent=agent_of(api), yes=("plan",)) as s:
+            found = await answers(s, 2)
+            assert "candidates from c0001" in found[1].text and "best c000" in found[1].text
+            tuned = [c for c in s.snap.candidates.values() if c.author == "tuner"]
+            assert 1 <= len(tuned) <= 3
+            await s.until(lambda x: x.phase == "iterate" and len(api.requests) > 4)
+            assert not api.problems
+
+
+async def test_stagnation_is_counted_and_told_once_with_what_was_never_tried(ws: Workspace) -> None:
+    def script(request: Request) -> Say:
+        planned = planner(request)
+        if planned is not None:
+            return planned
+        born = int(request.opening.split("candidates so far: ")[1].split("\n")[0])
+        if born >= 6 or request.turn == 2:
+            return say(words("Enough."))
+        if request.turn == 1:
+            return say(tool("evaluate", candidate=f"c{born + 1:04d}"))
+        worse = launch(32 - born, 1).replace("[16, 32, 64]", f"[{32 - born}]")
+        return say(candidate(launch=worse))
+
+    with FakeApi(script) as api:
+        async with stage(ws, agent=agent_of(api), yes=("plan",)) as s:
+            await s.until(lambda x: "nothing left to try" in s.worker.live.state.get("waiting", ""))
+            told = [b.text for b in blocks(s, "notice") if "stagnates" in b.text]
+            assert len(told) == 1 and "family rounds" in told[0] and "since c0001" in told[0]
+            assert "never tried: P1 one round; P2 more threads" in told[0]
+            assert "STAGNATES" in api.requests[-1].opening and "Never tried" in api.requests[-1].opening
