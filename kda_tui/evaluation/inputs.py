@@ -87,7 +87,7 @@ def make_inputs(
         if key.probe and spec.kind == "data" and not spec.constant:
             values = apply_probe(key.probe, values, spec.dtype, rng)
         storage[spec.name] = place(values, where[spec.name])
-        if not key.probe:
+        if not key.probe and not key.part:  # the parts of a seed are drawn in the same way
             _check_health(spec, values)
     return InputSet(where, storage)
 

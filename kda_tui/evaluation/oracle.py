@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kda_tui.evaluation.arrays import HOST, Array, Arrays, to_host
+from kda_tui.evaluation.arrays import HOST, Array, Arrays, on_host, to_host
 from kda_tui.evaluation.dtypes import encode, is_float
 from kda_tui.evaluation.inputs import CaseKey, GeneratorFunction, InputSet, logical_shape, make_inputs
 from kda_tui.evaluation.layout import TensorLayout, scalar_values
@@ -258,7 +258,7 @@ class Oracle:
         if check.exact:
             return Expected(layout, None, encode(values, spec.dtype), _of_storage(valid, spec.dtype))
         kind = np.complex128 if values.dtype.kind == "c" else np.float64
-        return Expected(layout, values.astype(kind), None, valid)
+        return Expected(layout, values.astype(kind, copy=on_host(values)), None, valid)
 
     def _valid(
         self, spec: TensorSpec, outputs: Mapping[str, Any], shape: tuple[int, ...], where: str

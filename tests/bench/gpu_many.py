@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cProfile
+import pstats
 import sys
 import tempfile
 import time
@@ -17,7 +19,7 @@ MB = (64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 400, 416, 420)
 
 
 def main() -> int:
-    levels = sys.argv[1:] or ["screen", "time"]
+    levels = [a for a in sys.argv[1:] if not a.startswith("-")] or ["screen", "time"]
     with tempfile.TemporaryDirectory() as folder:
         root = workspace(Path(folder))
         text = (root / "contract.toml").read_text()
@@ -37,7 +39,11 @@ def main() -> int:
                 cand_id=f"c{number}", level=level, seeds=("5eed", "5eee", "5eef"),
             )  # fmt: skip
             start = time.perf_counter()
-            show(level, evaluate(request, bench, lambda progress: None), time.perf_counter() - start)
+            with cProfile.Profile() as profile:
+                verdict = evaluate(request, bench, lambda progress: None)
+            show(level, verdict, time.perf_counter() - start)
+            if "--profile" in sys.argv:
+                pstats.Stats(profile).sort_stats("tottime").print_stats(30)
         bench.close()
     return 0
 

@@ -4,9 +4,9 @@ extern "C" __global__ void center(const float* __restrict__ x, float* __restrict
     __shared__ float part[64];
     const float* row = x + (size_t)blockIdx.x * cols;
     float* out = y + (size_t)blockIdx.x * cols;
-    volatile float waste = 0.0f;
+    float waste = row[0];
     for (int i = 0; i < 20000; ++i)
-        waste = waste + 1.0f;
+        waste = waste * 0.999f + row[0];
     float sum = 0.0f;
     for (int c = threadIdx.x; c < cols; c += 64)
         sum += row[c];
@@ -19,5 +19,5 @@ extern "C" __global__ void center(const float* __restrict__ x, float* __restrict
     }
     const float mean = part[0] / cols;
     for (int c = threadIdx.x; c < cols; c += 64)
-        out[c] = row[c] - mean;
+        out[c] = row[c] - (waste == 1e30f ? 0.0f : mean);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -79,6 +80,8 @@ class DeviceArrays:
         self._supervisor = supervisor
         self._ordinal = ordinal
         cupy.cuda.Device(ordinal).use()
+        if os.environ.get("KDA_POOL"):
+            cupy.cuda.set_allocator(cupy.cuda.MemoryAsyncPool().malloc)
         cupy.get_default_memory_pool().set_limit(fraction=0.6)
         self.cache_bytes = int(CACHE_SHARE * cupy.cuda.Device(ordinal).mem_info[1])
         self._found = cupy.zeros(2, np.uint64)

@@ -26,6 +26,7 @@ def sanitizer_command(tool: str, log: Path) -> list[str]:
     """What stands before the child's own command."""
     return [
         sanitizer_path(), "--tool", tool, "--log-file", str(log), "--print-limit", "20",
+        "--report-api-errors", "no",  # the driver's own probing of its functions
         "--target-processes", "application-only",
     ]  # fmt: skip
 
