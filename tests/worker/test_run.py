@@ -63,6 +63,7 @@ async def test_nothing_starts_before_the_plan_is_approved_and_the_person_promote
         assert taken.outcome == "taken"
         await s.until(lambda x: x.incumbent.cand == cand)
         await s.gate("end")
+        await s.until(lambda x: "waits: end" in s.told)
         await s.decide("end_after", target={"gate": (await s.gate("end")).id})
         assert await s.ended() == "ended"
     assert verify(ws).ok
