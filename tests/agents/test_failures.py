@@ -155,6 +155,22 @@ async def test_tools_of_a_reply_that_hit_max_tokens_are_not_run(ws: Workspace) -
             assert not api.problems
 
 
+async def test_a_thought_that_was_cut_before_its_signature_is_not_sent_back(ws: Workspace) -> None:
+    cut = Say(({"type": "thinking", "thinking": "I wonder", "signature": ""},), stop="max_tokens")
+    with FakeApi(first(cut)) as api:
+        async with stage(ws, agent=agent_of(api)) as s:
+            await s.gate("plan")
+            assert not api.problems
+            assert "smaller steps" in api.requests[1].messages[-1]["content"][0]["text"]
+
+
+async def test_a_model_that_only_hits_max_tokens_is_stopped(ws: Workspace) -> None:
+    with FakeApi(first(*[say(text("and so on"), stop="max_tokens")] * talk.MAX_CUT)) as api:
+        async with stage(ws, agent=agent_of(api)) as s:
+            await s.until(lambda x: x.hold == "api")
+            assert len(api.requests) == talk.MAX_CUT and "write_draft" in s.snap.hold_why
+
+
 async def test_a_prompt_that_is_too_long_is_built_anew_with_less(ws: Workspace) -> None:
     too_long = Fault(400, "invalid_request_error", "prompt is too long: 1200000 tokens > 1000000 maximum")
     full = say(text("so"), stop="model_context_window_exceeded")
