@@ -122,10 +122,10 @@ async def test_vetoing_the_incumbent_brings_the_baseline_back(ws: Workspace) -> 
         assert promote.current(ws)["cand"] == s.snap.incumbent.cand
         cand = s.snap.incumbent.cand
         assert (await s.decide("veto", target={"cand": cand}, reason="wrong on NaN")).outcome == "taken"
-        back = s.snap.incumbents[-1]
-        assert (back.why, back.prev) == ("revoked", cand)
+        back = await s.until(lambda x: x.incumbents[-1].why == "revoked" and x.incumbents[-1])
+        assert back.prev == cand
         assert s.snap.candidates[cand].decision == "revoked"
-        assert promote.current(ws)["cand"] == back.cand == s.snap.incumbent.cand
+        await s.until(lambda x: promote.current(ws)["cand"] == back.cand == x.incumbent.cand, "outputs/ rebuilt")
         assert "revoked" in (ws.outputs / "REPORT.md").read_text()
         assert (await s.decide("unveto", target={"cand": cand})).outcome == "taken"
         assert s.snap.candidates[cand].decision != "promoted"
