@@ -52,6 +52,7 @@ class SampleLog:
     path: Path | None
     slots: list[Slot] = field(default_factory=list)
     void: set[int] = field(default_factory=set)  # children that count for nothing; their slots are kept
+    void_blocks: set[tuple[int, int]] = field(default_factory=set)  # the same of (child, block)
 
     def add(self, slot: Slot) -> None:
         self.slots.append(slot)
@@ -60,14 +61,17 @@ class SampleLog:
         """The slots of an arm beside its rivals, without those of voided children."""
         return [
             s for s in self.slots
-            if s.workload == workload and s.arm == arm and s.block >= 0 and s.child not in self.void
+            if s.workload == workload and s.arm == arm and s.block >= 0 and not self._is_void(s)
         ]  # fmt: skip
+
+    def _is_void(self, slot: Slot) -> bool:
+        return slot.child in self.void or (slot.child, slot.block) in self.void_blocks
 
     def write(self) -> tuple[SampleFile, ...]:
         """The file and its hash; nothing without a path or without samples."""
         if self.path is None or not self.slots:
             return ()
-        lines = [slot.line() | ({"void": True} if slot.child in self.void else {}) for slot in self.slots]
+        lines = [slot.line() | ({"void": True} if self._is_void(slot) else {}) for slot in self.slots]
         data = "".join(json.dumps(line) + "\n" for line in lines).encode()
         self.path.parent.mkdir(parents=True, exist_ok=True)
         partial = self.path.with_name(f".{self.path.name}.{os.getpid()}")

@@ -116,6 +116,7 @@ class StandInDevice:
     behaviours: Mapping[str, Behaviour]
     facts: DeviceFacts = field(default_factory=lambda: DeviceFacts("stand-in", "cpu", peak_bandwidth=1e9))
     children: int = 0
+    heat: list[tuple[str, ...]] = field(default_factory=list)  # what disturbs, block by block
 
     def compile(self, folder: Path, plan: LaunchPlan, contract: Contract, cache: Path) -> CompileReport:
         name = (folder / "kernel.cu").read_text().splitlines()[0].removeprefix("// stand-in: ")
@@ -125,6 +126,9 @@ class StandInDevice:
 
     def exclusive(self, waiting: Callable[[str], None]) -> AbstractContextManager[None]:
         return nullcontext()
+
+    def disturbances(self) -> tuple[str, ...]:
+        return self.heat.pop(0) if self.heat else ()
 
     def prepare(self, scratch: Path) -> None:
         pass

@@ -199,6 +199,10 @@ class Device(Protocol):
         """The device for oneself, across processes and users; ``waiting`` is told why it is not yet."""
         ...
 
+    def disturbances(self) -> tuple[str, ...]:
+        """What makes measurements of this moment worthless (heat), in words; a power cap is none."""
+        ...
+
     def prepare(self, scratch: Path) -> None:
         """Begin, without waiting, what the next child needs; never called while something is timed."""
         ...

@@ -100,6 +100,9 @@ class CpuDevice:
         """The host is shared: its noise is measured, not locked out."""
         return nullcontext()
 
+    def disturbances(self) -> tuple[str, ...]:
+        return ()
+
     def prepare(self, scratch: Path) -> None:
         """A child starts fast enough."""
 

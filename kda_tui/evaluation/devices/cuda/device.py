@@ -17,6 +17,7 @@ from kda_tui.evaluation.devices.cuda import compilers
 from kda_tui.evaluation.devices.cuda.build import build
 from kda_tui.evaluation.devices.cuda.gpu_lock import gpu_lock
 from kda_tui.evaluation.devices.cuda.process import ChildProcess
+from kda_tui.evaluation.devices.cuda.throttle import disturbances
 from kda_tui.evaluation.devices.cuda.watched import WatchedChild, sanitizer_command, sanitizer_path
 from kda_tui.evaluation.devices.interface import DeviceFacts
 from kda_tui.evaluation.verdict import CompileReport
@@ -102,6 +103,9 @@ class CudaDevice:
 
     def exclusive(self, waiting: Callable[[str], None]) -> AbstractContextManager[None]:
         return gpu_lock(self.card.uuid, waiting)
+
+    def disturbances(self) -> tuple[str, ...]:
+        return disturbances(self.card.uuid)
 
     @property
     def arrays(self) -> Arrays:
