@@ -328,10 +328,10 @@ def _left_samples(clerk: Clerk, claim: str) -> list[dict[str, Any]]:
 
 
 def _close_paid(clerk: Clerk, claim: str, line: Mapping[str, Any], ambiguous: str) -> None:
-    """The cost is booked as estimated; a person says whether to do it again, unless once is allowed by setting."""
-    usd = float(line.get("est_usd") or 0.0)
+    """The cost is booked as estimated, where there was a price; a person says whether to do it again, unless once is allowed by setting."""
+    booked: dict[str, Any] = {"usd": float(line["est_usd"])} if line.get("est_usd") is not None else {}
     _close(
-        clerk, claim, line, "infrastructure_error", usd=usd, reason="the worker died before its result came"
+        clerk, claim, line, "infrastructure_error", reason="the worker died before its result came", **booked
     )
     if ambiguous != "retry-once" or int(line.get("attempt") or 1) > 1:
         gates.open_new(clerk, "ambiguous", {"claim": claim, "op": line.get("op")}, blocking=True)

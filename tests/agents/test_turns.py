@@ -260,16 +260,18 @@ async def test_a_turn_that_died_may_be_tried_once_more_by_setting(ws: Workspace)
     with FakeApi(lambda r: planner(r) or say(text("."))) as api:
         async with stage(ws, agent=agent_of(api)) as s:
             await s.gate("plan")
-        await leave_open_claim(ws)
+        await leave_open_claim(ws, priced=False)
         async with stage(ws, agent=agent_of(api), resume=True, ambiguous="retry-once") as s:
             await s.until(lambda x: x.phase == "plan_review")
+            assert "usd" not in events(s, "result", op="turn")[-1], "an unknown cost is not 0"
             assert not [g for g in s.snap.gates if g.kind == "ambiguous"]
 
 
-async def leave_open_claim(ws: Workspace) -> None:
+async def leave_open_claim(ws: Workspace, priced: bool = True) -> None:
     """A claim without a result, as a worker leaves it that was killed while a reply came."""
     with (
         WorkspaceLock.acquire(ws) as lock,
         Recorder.open(ws, lock, "r001", Redactor.from_environment(os.environ)) as r,
     ):
-        r.event("claim", claim="r001-dead", op="turn", key="turn:9", attempt=1, paid=True, est_usd=0.25)
+        price = {"est_usd": 0.25} if priced else {}
+        r.event("claim", claim="r001-dead", op="turn", key="turn:9", attempt=1, paid=True, **price)
