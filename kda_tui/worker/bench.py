@@ -204,7 +204,9 @@ class WorkerDesk:
         if rival is not None:
             return f"refused: {rival.id} of the same family ({c.family}) waits already"
         asked = {**c.extra, "asked": reasons}  # ``reason`` will be the confirm's
-        self._clerk.event("candidate", candidate=replace(c, decision="requested", reason=reasons, extra=asked))
+        self._clerk.event(
+            "candidate", candidate=replace(c, decision="requested", reason=reasons, extra=asked)
+        )
         return (
             "queued: a confirm against the incumbent comes first, then a person or the written rule decides"
         )
