@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kda_tui.profiling.digest import json_digest
-from kda_tui.profiling.read import read_profile
 from kda_tui.record.plain_file import Refused, open_plain
 from kda_tui.text import UserError, clean_line
 
@@ -95,6 +93,10 @@ def _parsed(name: str, line: str) -> Surveyed:
 
 def read_one(root: Path, name: str) -> dict[str, Any]:
     """One file's digest, or the reason in words; nothing outside ``root`` is opened."""
+    # Only the reading process needs these; the screen imports this module when it starts.
+    from kda_tui.profiling.digest import json_digest
+    from kda_tui.profiling.read import read_profile
+
     path = root / name
     try:
         os.close(open_plain(path, root))

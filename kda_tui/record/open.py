@@ -19,6 +19,11 @@ def open_reader(root: Path, read_only: bool = False) -> AnyReader:
     return Reader(root, read_only) if is_own(root) else ForeignReader(root)
 
 
+def is_workspace(root: Path) -> bool:
+    """Whether a folder looks like a workspace, ours or somebody's."""
+    return layout_of_top(root).is_workspace or bool(Workspace(root).run_names())
+
+
 def is_own(root: Path) -> bool:
     """Whether our worker wrote this workspace, or could start in it: a journal, or a contract and no foreign ledger."""
     ws = Workspace(root)

@@ -29,7 +29,7 @@ from kda_tui.tui.screens.runs import RunsScreen
 from kda_tui.tui.screens.screen import KeyScreen
 from kda_tui.tui.screens.workspace import WorkspaceScreen
 from kda_tui.tui.send import Sender
-from kda_tui.tui.summary import is_workspace
+from kda_tui.tui.summary import is_one_workspace
 from kda_tui.tui.themes import DEFAULT_THEME, load_themes, theme_folders
 
 OpenSource = Callable[[Path, bool], Source]
@@ -55,6 +55,7 @@ class KdaApp(BaseApp, inherit_bindings=False):
         self.clock = clock
         super().__init__()
         self.root = root.absolute()
+        self.is_one = is_one_workspace(self.root)  # else a folder of workspaces
         self.config = config if config is not None else load_config(self.root)
         self.read_only = read_only
         self.open_source = open_source
@@ -79,7 +80,7 @@ class KdaApp(BaseApp, inherit_bindings=False):
         if not self.is_headless:
             self.signals.install()
         terminal.push_title(self)
-        if is_workspace(self.root) or not self.root.is_dir():
+        if self.is_one or not self.root.is_dir():
             self.push_screen(self.workspace_screen(self.root))
         else:
             self.push_screen(RunsScreen(self.folders()))
@@ -102,7 +103,7 @@ class KdaApp(BaseApp, inherit_bindings=False):
     def folders(self) -> list[Path]:
         """Where workspaces are listed from."""
         named = [Path(f).expanduser() for f in self.config.workspaces.folders]
-        if not is_workspace(self.root) and self.root.is_dir():
+        if not self.is_one and self.root.is_dir():
             return [self.root]
         return named or [self.root.parent]
 

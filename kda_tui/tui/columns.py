@@ -48,6 +48,8 @@ COLUMNS: Mapping[str, Column] = {
     for column in (
         Column("id", "id", 6, 0, lambda c, x: (span(c.id, "bold"),), lambda c: c.id),
         Column("hypothesis", "hypothesis", 0, 0, lambda c, x: _text(words.hypothesis(c)), lambda c: c.hypothesis.lower()),
+        Column("said", "read as: what was said", 0, 0, lambda c, x: words.said(c, x.snapshot), lambda c: (c.decision == "", c.decision)),
+        Column("idea", "idea", 0, 7, lambda c, x: _text(words.hypothesis(c)), lambda c: c.hypothesis.lower()),
         Column("parents", "parents", 8, 5, lambda c, x: (span(" ".join(c.parents), "dim"),), lambda c: " ".join(c.parents)),
         Column("item", "item", 4, 5, lambda c, x: (span(c.item, "dim"),), lambda c: c.item),
         Column("author", "author", 6, 9, lambda c, x: (span(c.author, "dim"),), lambda c: c.author),
@@ -67,6 +69,9 @@ COLUMNS: Mapping[str, Column] = {
 DEFAULT: Sequence[str] = (
     "id", "hypothesis", "parents", "item", "verdict", "us", "ratio", "floor", "reg", "spill", "smem", "decision",
 )  # fmt: skip
+# Of a workspace that no kda wrote: what people said, beside what it is read as.
+FOREIGN: Sequence[str] = ("id", "parents", "verdict", "us", "ratio", "said", "idea")
+ID_CELLS = 22  # of ids that people made up, at most
 
 
 def known(names: Sequence[str]) -> tuple[Sequence[str], list[str]]:
@@ -80,15 +85,17 @@ def known(names: Sequence[str]) -> tuple[Sequence[str], list[str]]:
     return good or DEFAULT, bad
 
 
+MIN_BRANCH = 2  # cells of a tree's drawing that a long id leaves
 FLEX = 14  # the narrowest useful hypothesis
 
 
-def choose(names: Sequence[str], cells: int, branch: int = 0) -> list[tuple[Column, int]]:
+def choose(names: Sequence[str], cells: int, branch: int = 0, ids: int = 0) -> list[tuple[Column, int]]:
     """The columns that fit, in order, with their widths; low-ranked ones go first when space is short.
 
-    ``branch`` is what the drawing of a tree needs before the id.
+    ``branch`` is what the drawing of a tree needs before the id, ``ids`` what the longest id needs.
     """
     wanted = [COLUMNS[name] for name in names if name in COLUMNS]
+    branch += max(0, min(ids, ID_CELLS, cells // 4) - COLUMNS["id"].cells)
     cells -= branch
     while True:
         fixed = sum(column.cells or FLEX for column in wanted) + len(wanted) + 1
@@ -123,7 +130,8 @@ def cells_of(
             out.append((" ", ""))
         line = column.show(cand, context)
         if column.id == "id" and prefix:
-            line = ((prefix[-max(1, cells - column.cells) :], "dim"), *line)
+            room = max(1, cells - max(column.cells, min(width(line), cells - MIN_BRANCH)))
+            line = ((prefix[-room:], "dim"), *line)
         line = crop(line, cells)
         pad = (" " * (cells - width(line)), "")
         out.extend((pad, *line) if column.right else (*line, pad))

@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kda_tui.record.foreign.artifacts import artifacts_of
 from kda_tui.record.paths import Workspace
+from kda_tui.record.records import Candidate
 from kda_tui.record.snapshot import Evaluation
 
 MAX_FILE = 1 << 20
+MOST_NAMED = 12  # files read of those that a row names
 MAX_SAMPLES = 4 << 20
 
 
@@ -40,6 +43,18 @@ def read_folder(workspace: Workspace, cand: str, baseline: str = "baseline") -> 
             if inside(workspace, file):
                 files[file.name] = read_text(file)
     return Folder(cand, files)
+
+
+def read_named(workspace: Workspace, cand: Candidate) -> Folder:
+    """The files inside somebody's workspace that a candidate's row names, sources first."""
+    raw = cand.extra.get("raw")
+    named = artifacts_of(workspace.root, raw) if isinstance(raw, Mapping) else ()
+    paths = [workspace.root / artifact.path for artifact in named if artifact.state == "there"]
+    sources = sorted(paths, key=lambda p: p.suffix not in (".cu", ".cuh", ".py", ".cpp"))
+    files = {
+        p.relative_to(workspace.root).as_posix(): read_text(p) for p in sources[:MOST_NAMED] if p.is_file()
+    }
+    return Folder(cand.id, files)
 
 
 def read_text(path: Path) -> str:

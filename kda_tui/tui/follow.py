@@ -101,7 +101,7 @@ class Follower:
 
 
 def open_reader(root: Path, read_only: bool) -> Source:
-    """The reader of a workspace on disk."""
-    from kda_tui.record.reader import Reader
+    """The reader of a workspace on disk, ours or somebody's."""
+    from kda_tui.record.open import open_reader as either
 
-    return Reader(root, read_only=read_only)
+    return either(root, read_only=read_only)

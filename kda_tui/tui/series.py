@@ -21,6 +21,7 @@ class Series:
     rival: list[float] = field(default_factory=list)
     floor_us: float = math.nan
     left_out: int = 0  # rows that are not admissible
+    up: bool = False  # a rate: more is better
 
 
 class SeriesBook:
@@ -56,7 +57,8 @@ class SeriesBook:
         arm = table.names[table.arm[i]]
         series = self.series.get(workload)
         if series is None:
-            series = self.series[workload] = Series(workload)
+            is_rate = table.names[table.protocol[i]].endswith(("/s", " x"))
+            series = self.series[workload] = Series(workload, up=is_rate)
         if table.admissible[i] == 0:
             series.left_out += 1
             return

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kda_tui.record.foreign.found import find_workspaces as find_below
+from kda_tui.record.foreign.found import layout_of_top
+from kda_tui.record.open import is_workspace, open_reader
 from kda_tui.record.paths import Workspace
-from kda_tui.record.reader import Reader
 from kda_tui.record.snapshot import Gate, Snapshot
+from kda_tui.record.surroundings import stamp_of
 from kda_tui.tui import words
-
-MARKS = ("contract.toml", "candidates.jsonl", "solutions.jsonl", "runs", "benchmark.csv")
-DEEP = 2  # levels below a configured folder at which workspaces are looked for
-MANY = 2000  # folders looked at in one go
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,46 +40,24 @@ class RunSummary:
         return bool(self.gates) or (self.liveness == "gone" and self.phase not in ("", "ended"))
 
 
-def is_workspace(path: Path) -> bool:
-    """Whether a folder looks like a workspace: one of ours, or a foreign one."""
-    try:
-        return any((path / name).exists() for name in MARKS)
-    except OSError:
-        return False
+def is_one_workspace(root: Path) -> bool:
+    """Whether a folder is a workspace and holds no others where repositories keep them."""
+    return is_workspace(root) and find_below(root) in ([root], [])
 
 
 def find_workspaces(folders: Sequence[Path]) -> list[Path]:
-    """Workspaces in the folders, by name; a folder that is one itself counts."""
-    found: list[Path] = []
-    looked = 0
-    level = list(folders)
-    for depth in range(DEEP + 1):
-        below: list[Path] = []
-        for path in level:
-            looked += 1
-            if looked > MANY:
-                return found
-            if is_workspace(path):
-                found.append(path)
-            elif depth < DEEP:
-                below += _folders(path)
-        level = below
-    return list(dict.fromkeys(found))
-
-
-def _folders(path: Path) -> list[Path]:
-    try:
-        return sorted(
-            p for p in path.iterdir() if p.is_dir() and not p.name.startswith(".") and not p.is_symlink()
-        )
-    except OSError:
-        return []
+    """Workspaces at or below the folders, ours and others; a folder that is one itself counts."""
+    return list(dict.fromkeys(root for folder in folders for root in find_below(folder)))
 
 
 def stamp(root: Path) -> tuple[int, ...]:
     """What changes when a workspace does: sizes and times of its newest run's files and of its inbox."""
     workspace = Workspace(root)
     names = workspace.run_names()
+    if not names:
+        top = layout_of_top(root)
+        files = [root / name for name in (*top.ledgers, *top.tables, *top.results, *top.contracts)]
+        return tuple(size for file in files for size in stamp_of(file) or (-1,))
     files = [workspace.contract, workspace.candidates_ledger, workspace.inbox]
     files += [workspace.run(names[-1]).events] if names else []
     out: list[int] = [len(names)]
@@ -96,13 +73,14 @@ def stamp(root: Path) -> tuple[int, ...]:
 def summarise(root: Path) -> RunSummary:
     """Read a workspace to its end and say it in one line; what cannot be read is said."""
     try:
-        return of_snapshot(Reader(root, read_only=True).settle())
+        return of_snapshot(open_reader(root, read_only=True).settle())
     except Exception as error:  # one bad workspace must not empty the list
         return RunSummary(root, root.name, error=f"{type(error).__name__}: {error}")
 
 
 def of_snapshot(snapshot: Snapshot) -> RunSummary:
     best = snapshot.candidates.get(snapshot.incumbent.cand)
+    result = snapshot.extra.get("best")  # of a workspace that no kda wrote
     shares = [line.used / line.limit for line in snapshot.budget.values() if line.limit]
     return RunSummary(
         snapshot.workspace,
@@ -113,7 +91,7 @@ def of_snapshot(snapshot: Snapshot) -> RunSummary:
         snapshot.liveness,
         snapshot.foreign,
         snapshot.gates if snapshot.phase != "ended" else (),
-        best.ratio if best is not None else None,
+        result.ratio if result is not None else best.ratio if best is not None else None,
         best.floor_share if best is not None else None,
         max(shares, default=None),
         snapshot.last_activity,

@@ -180,6 +180,9 @@ def verdict(cand: Candidate, claim: Claim | None, live: Live | None, alive: bool
     if cand.validity and cand.validity != "passed":
         words = "infra error" if cand.validity == "infrastructure_error" else cand.validity.replace("_", " ")
         return span(words, VALIDITY_STYLE.get(cand.validity, "bad"))
+    if cand.trust == "foreign" and not cand.validity:
+        told = str(cand.extra.get("correctness") or "")
+        return span("not run" if told.endswith(("None", "null", ": ")) else "not said", "dim")
     if cand.validity == "passed":
         speed = cand.speed or "not_measured"
         word = "passed" if speed == "not_measured" else speed
@@ -195,7 +198,8 @@ def comparison(cand: Candidate, snapshot: Snapshot) -> Line:
     if cand.validity and cand.validity != "passed" and cand.ratio is None:
         return (span(mismatch(cand) or cand.reason, "dim"),)
     if cand.ratio is None:
-        return (("-", "dim"),)
+        metric = cand.extra.get("metric")
+        return (span(metric),) if isinstance(metric, str) else (("-", "dim"),)
     style = SPEED_STYLE.get(cand.speed, "")
     head = span(ratio(cand.ratio), style)
     if cand.opponent and cand.opponent != snapshot.incumbent.cand:
@@ -213,6 +217,17 @@ def hypothesis(cand: Candidate) -> str:
     """What a candidate tries; its defines first, since siblings often differ in nothing else."""
     defines = " ".join(f"{name}={value}" for name, value in cand.defines.items())
     return f"{defines}  {cand.hypothesis or cand.family}".strip()
+
+
+def said(cand: Candidate, snapshot: Snapshot) -> Line:
+    """What people's words about a candidate are read as, then the words themselves; the result is marked."""
+    mark: Line = (("BEST ", "good"),) if cand.id == snapshot.incumbent.cand else ()
+    bucket, text = str(cand.extra.get("bucket") or ""), str(cand.extra.get("words") or "")
+    if not bucket and not text:
+        kind = str(cand.extra.get("kind") or "")
+        return (*mark, span(kind if kind != "candidate" else "-", "dim"))
+    style = {"promoted": "good", "kept": "good", "rejected": "bad", "failed": "bad"}.get(bucket, "")
+    return (*mark, span(bucket or "other", style), span(f": {text}" if text.lower() != bucket else "", "dim"))
 
 
 def mismatch(cand: Candidate) -> str:

@@ -42,6 +42,7 @@ class Layout:
     rounds: tuple[str, ...] = ()  # files below .humanize/rlcr
     transcripts: tuple[str, ...] = ()  # .jsonl files that may be one
     profiles: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # other documents: results, reports, run logs
     cut: bool = False  # there are more files than were looked at
 
     @property
@@ -79,17 +80,20 @@ def layout_of(root: Path) -> Layout:
     names.sort(key=lambda name: (name.count("/"), name))
     near = [name for name in names if _folder(name) in ("", "runs", "outputs", "bench")]
     docs = [name for name in names if _folder(name) in ("", "docs", "docs/plans", ".humanize/plans", "plans")]
+    contracts, drafts = _contracts(names), _named(DRAFTS, docs)
+    plans = (
+        *_named(PLANS, docs),
+        *(n for n in names if n.startswith(".humanize/rlcr/") and n.endswith("/plan.md")),
+    )
     return Layout(
         root=root,
         ledgers=_named(LEDGERS, near),
         tables=_named(TABLES, near),
         results=_named(RESULTS, [name for name in near if _folder(name) == "bench"]),
-        contracts=_contracts(names),
-        plans=(
-            *_named(PLANS, docs),
-            *(n for n in names if n.startswith(".humanize/rlcr/") and n.endswith("/plan.md")),
-        ),
-        drafts=_named(DRAFTS, docs),
+        contracts=contracts,
+        plans=plans,
+        drafts=drafts,
+        notes=_notes(names, frozenset((*contracts, *plans, *drafts))),
         rounds=tuple(n for n in names if n.startswith(".humanize/rlcr/") and n.endswith(".md")),
         transcripts=tuple(n for n in names if _may_be_transcript(n)),
         profiles=tuple(
@@ -98,6 +102,21 @@ def layout_of(root: Path) -> Layout:
             if n.endswith(".ncu-rep") or (n.startswith(("profile/", "ncu/")) and n.endswith(PROFILES))
         ),
         cut=len(names) > _MOST,
+    )
+
+
+def _notes(names: list[str], others: frozenset[str]) -> tuple[str, ...]:
+    """Results first, then other documents, then the reports of profiles."""
+    found = [
+        name
+        for name in names
+        if name.endswith(".md")
+        and name not in others
+        and name.startswith(("docs/", "outputs/", "profile/", "ncu/"))
+    ]
+    found += [name for name in names if name == "README.md"]
+    return tuple(
+        sorted(found, key=lambda name: (name.startswith(("profile/", "ncu/")), "result" not in name))
     )
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
-from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -23,7 +21,7 @@ from kda_tui.record.foreign.values import (
     unit_of,
 )
 from kda_tui.record.foreign.words import correctness_of
-from kda_tui.record.snapshot import BenchTable, Finding
+from kda_tui.record.snapshot import Finding
 
 BUSY_PCT = 10  # a GPU used this much by others beside a measurement makes it inadmissible
 FAR_APART = 0.02  # a stated speedup this far from the quotient of its own row is a finding
@@ -346,42 +344,3 @@ def _admissible(cells: Mapping[str, Any], cand: str) -> tuple[bool | None, str]:
 def _text(cells: Mapping[str, Any], key: str) -> str:
     value = cells.get(key)
     return value.strip() if isinstance(value, str) and not is_nothing(value) else ""
-
-
-def bench_table(measurements: Iterable[Measurement]) -> BenchTable:
-    """The times among them as columns, in microseconds. The kind is part of a workload's name: a series has one kind."""
-    names: dict[str, int] = {}
-
-    def index(text: str) -> int:
-        return names.setdefault(text, len(names))
-
-    timed = [m for m in measurements if m.unit.us is not None and not m.summary]
-    floats = {name: array("d") for name in ("median_us", "min_us", "ratio")}
-    for m in timed:
-        scale = m.unit.us or 1.0
-        floats["median_us"].append(m.value * scale)
-        floats["min_us"].append(m.least * scale if m.least is not None else math.nan)
-        floats["ratio"].append(m.speedup if m.speedup is not None else math.nan)
-    absent = array("d", [math.nan] * len(timed))
-    return BenchTable(
-        rows=len(timed),
-        candidate=array("i", [index(m.cand) for m in timed]),
-        workload=array(
-            "i",
-            [index(f"{m.workload or 'all'} [{m.kind}]" if m.kind else m.workload or "all") for m in timed],
-        ),
-        arm=array("i", [index(m.arm) for m in timed]),
-        opponent=array("i", [index("baseline" if m.arm == "candidate" else "") for m in timed]),
-        eval=array("i", [index(f"{m.file}:{m.line}") for m in timed]),
-        protocol=array("i", [index(" ".join((m.kind, m.unit.name)).strip()) for m in timed]),
-        names=tuple(names),
-        t=[m.t for m in timed],
-        seq=array("q", range(1, len(timed) + 1)),
-        p95_us=absent,
-        iqr_us=absent,
-        ratio_lo=absent,
-        ratio_hi=absent,
-        floor_us=absent,
-        admissible=array("b", [-1 if m.admissible is None else int(m.admissible) for m in timed]),
-        **floats,
-    )

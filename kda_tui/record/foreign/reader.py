@@ -19,7 +19,7 @@ from kda_tui.record.foreign.documents import newest_time, plan_of, rounds_of, ta
 from kda_tui.record.foreign.found import Layout, layout_of
 from kda_tui.record.foreign.joining import candidates_of, cells_of, measure_all
 from kda_tui.record.foreign.ledger import LedgerRow, nodes_of
-from kda_tui.record.foreign.measurements import bench_table
+from kda_tui.record.foreign.series import bench_table
 from kda_tui.record.foreign.tables import TableRow, read_table
 from kda_tui.record.records import Candidate
 from kda_tui.record.rough_json import read_object
@@ -29,6 +29,7 @@ from kda_tui.record.tail import CHUNK, TailedFile, TailLine
 from kda_tui.record.transcript import TranscriptFile
 from kda_tui.text import UserError, clean_line
 
+FIRST_S = 0.2  # of reading before anything is shown; nearly every workspace is whole by then
 SLICE_S = 0.02
 LOOK_AGAIN_S = 2.0  # between two looks for new files
 MOST_ROWS = 100_000  # kept of one file; more are counted in a finding
@@ -65,7 +66,7 @@ class ForeignReader:
     def first(self) -> Snapshot:
         """What can be said at once; ``extra["loading"]`` while there is more to come."""
         self._look(anew=True)
-        return self._advance(time.monotonic() + SLICE_S) or self._loading()
+        return self._advance(time.monotonic() + FIRST_S) or self._loading()
 
     def poll(self) -> Snapshot | None:
         """Read on for a slice of time; None if nothing changed."""
@@ -212,7 +213,12 @@ class ForeignReader:
             "events": events,
             "best": best,
             "rounds": rounds_of(layout, found),
-            "documents": {"contract": layout.contracts, "plan": layout.plans, "draft": layout.drafts},
+            "documents": {
+                "contract": layout.contracts,
+                "plan": layout.plans,
+                "draft": layout.drafts,
+                "notes": layout.notes,
+            },
             "transcripts": others,
             "profiles": layout.profiles,
         }

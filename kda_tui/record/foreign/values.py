@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from kda_tui.record.clock import stamp
@@ -47,6 +48,7 @@ _UNITS: dict[str, Unit] = {
 }
 
 
+@lru_cache(maxsize=4096)
 def unit_of(name: str) -> Unit | None:
     """The unit in a column's or a key's name: ``latency_median_us``, ``candidate_ms_median``, ``ops_per_sec``.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from kda_tui.record.foreign.values import is_nothing, truth_of
@@ -74,6 +75,7 @@ def bucket_of(row: Mapping[str, Any]) -> tuple[str, str]:
     return bucket, words
 
 
+@lru_cache(maxsize=4096)
 def bucket_of_words(words: str) -> str:
     """One of the buckets, ``mixed`` for two opposite ones in the lead, ``other`` for none.
 
@@ -141,6 +143,7 @@ def kind_of(row: Mapping[str, Any]) -> str:
     return value or "candidate"
 
 
+@lru_cache(maxsize=4096)
 def is_event(kind: str) -> bool:
     """Whether rows of this kind carry the chain between candidates without being one."""
     return _EVENT.search(kind) is not None

@@ -7,11 +7,14 @@ from collections.abc import Sequence
 
 from kda_tui.record.snapshot import Snapshot
 from kda_tui.tui import words
+from kda_tui.tui.foreign import text_only_rows
 from kda_tui.tui.line import EMPTY, Line, fit, join, plain, span
 from kda_tui.tui.panes.pane import Keyed, TextPane
 from kda_tui.tui.series import Series, SeriesBook
 from kda_tui.tui.spark import bucket_of, sparkline
 
+FOREIGN_MARKS = "every row in order; + better than its baseline, - worse, = as good"
+NAME_CELLS = 16  # of a workload's name; more where there is room
 MARKS = "+ faster than the incumbent then, - slower, = as fast"
 
 
@@ -36,26 +39,34 @@ class BenchmarksPane(TextPane):
         cpu = contract is not None and contract.task.device == "cpu"
         details = join(
             [
-                plain(f"us{', ' + cache if cache else ''}"),
+                plain(
+                    "us, or the unit in brackets"
+                    if snapshot.foreign
+                    else f"us{', ' + cache if cache else ''}"
+                ),
                 plain("cpu device", "warn") if cpu else EMPTY,
                 plain("o plots", "dim"),
             ]
         )
-        if not self.book.series:
-            return details, [("none", plain("nothing measured yet", "dim"))]
         rows: list[Keyed] = []
-        name = min(16, max(len(s) for s in self.book.series))
+        as_text = text_only_rows(snapshot, cells) if snapshot.foreign else []
+        if not self.book.series:
+            return details, [("none", plain("nothing measured yet", "dim")), *as_text]
+        widest = NAME_CELLS if not snapshot.foreign else max(NAME_CELLS, cells // 3)
+        name = min(widest, max(len(s) for s in self.book.series))
         for workload, series in self.book.series.items():
-            first, second = _series_lines(series, name, cells)
+            line = series.us if snapshot.foreign else incumbent_line(series)
+            first, second = _series_lines(series, line, name, cells)
             rows.append((f"{workload}:us", first))
             rows.append((f"{workload}:marks", second))
-        rows.append(("legend", plain(MARKS, "dim")))
+        rows.append(("legend", plain(FOREIGN_MARKS if snapshot.foreign else MARKS, "dim")))
+        if as_text:
+            rows += [("text", plain("rows without a number that has a unit:", "bold")), *as_text]
         return details, rows
 
 
-def _series_lines(series: Series, name: int, cells: int) -> tuple[Line, Line]:
-    """The incumbent's line and the line of marks under it."""
-    best = incumbent_line(series)
+def _series_lines(series: Series, best: Sequence[float], name: int, cells: int) -> tuple[Line, Line]:
+    """The incumbent's line (somebody's rows as they stand) and the line of marks under it."""
     known = [v for v in best if math.isfinite(v)]
     floor = f" floor {words.micros(series.floor_us)}" if math.isfinite(series.floor_us) else ""
     now = words.micros(known[-1]) if known else "-"
@@ -79,7 +90,8 @@ def incumbent_line(series: Series) -> list[float]:
     out: list[float] = []
     best = math.nan
     for rival, us, ratio in zip(series.rival, series.us, series.ratio, strict=True):
-        value = rival if math.isfinite(rival) else us * ratio if math.isfinite(us * ratio) else math.nan
+        implied = us / ratio if series.up and ratio else us * ratio
+        value = rival if math.isfinite(rival) else implied if math.isfinite(implied) else math.nan
         best = value if math.isfinite(value) else best if math.isfinite(best) else us
         out.append(best)
     return out
@@ -90,7 +102,8 @@ def candidate_marks(series: Series, cells: int) -> str:
     marks = [" "] * min(cells, len(series.cand))
     order = " -=+"
     for i, (us, ratio, rival) in enumerate(zip(series.us, series.ratio, series.rival, strict=True)):
-        speed = ratio if math.isfinite(ratio) else rival / us if math.isfinite(rival) and us else math.nan
+        quotient = (us / rival if series.up else rival / us) if us and rival else math.nan
+        speed = ratio if math.isfinite(ratio) else quotient
         if not math.isfinite(speed):
             continue
         mark = "+" if speed > 1.005 else "-" if speed < 0.995 else "="

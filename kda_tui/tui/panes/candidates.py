@@ -48,6 +48,7 @@ class CandidatesPane(Pane):
         self.order_by = "age"
         self.reversed = False
         self.as_tree = False
+        self.with_events = False  # of somebody's ledger: the rows between candidates
         self.filter_text = ""
         self.marked: list[str] = []
         self._filter: Callable[[Candidate], bool] = lambda cand: True
@@ -55,6 +56,7 @@ class CandidatesPane(Pane):
         self._at: dict[str, int] = {}
         self._branch: dict[str, str] = {}
         self._branch_cells = 0
+        self._id_cells = 0  # of the longest id, where people made them up
         self.follows = True  # the cursor stays on the newest row until it is moved; g takes it back there
         self._snapshot: Snapshot | None = None
         self._candidates: Mapping[str, Candidate] = {}
@@ -70,10 +72,19 @@ class CandidatesPane(Pane):
         claims: dict[str, Claim] = {claim.cand: claim for claim in snapshot.claims if claim.cand}
         self._cells_context = columns.Context(snapshot, claims, now, self.size.width >= 110)
         if known is None or known.candidates is not snapshot.candidates:
-            self._candidates = snapshot.candidates
+            self._take(snapshot)
             self._arrange()
         else:
             self.sync()
+
+    def _take(self, snapshot: Snapshot) -> None:
+        """The rows to show; events of a foreign ledger stand among the candidates in the order of their rows."""
+        self._candidates = snapshot.candidates
+        events = snapshot.extra.get("events", ())
+        if self.with_events and events:
+            both = sorted((*snapshot.candidates.values(), *events), key=lambda c: c.seq)
+            self._candidates = {cand.id: cand for cand in both}
+        self._id_cells = max((len(name) for name in self._candidates), default=0) if snapshot.foreign else 0
 
     def _arrange(self) -> None:
         """Filter and order; the cursor stays on its candidate, or on the newest row when it was there."""
@@ -121,7 +132,9 @@ class CandidatesPane(Pane):
 
     def _layout(self) -> None:
         if self._cells_context is not None:
-            self._chosen = columns.choose(self.names, self.size.width, self._branch_cells)
+            foreign = self._cells_context.snapshot.foreign
+            names = columns.FOREIGN if foreign and tuple(self.names) == tuple(columns.DEFAULT) else self.names
+            self._chosen = columns.choose(names, self.size.width, self._branch_cells, self._id_cells)
 
     def _details(self, snapshot: Snapshot) -> Line:
         total = len(snapshot.candidates)
@@ -130,6 +143,10 @@ class CandidatesPane(Pane):
         for word in ("passed", "promoted"):
             if counts.get(word):
                 parts.append(plain(f"{counts[word]} {word}"))
+        if counts.get("events"):
+            parts.append(
+                plain(f"{counts['events']} events {'shown' if self.with_events else 'hidden, s'}", "dim")
+            )
         running = next((claim for claim in snapshot.claims if claim.cand), None)
         live = snapshot.live
         if running is not None and live is not None and live.fraction is not None and self.size.width >= 60:
@@ -255,6 +272,12 @@ class CandidatesPane(Pane):
     def do_tree(self) -> None:
         self.as_tree = not self.as_tree
         self._arrange()
+
+    def do_events(self) -> None:
+        self.with_events = not self.with_events
+        if self._snapshot is not None:
+            self._take(self._snapshot)
+            self._arrange()
 
     def do_mark(self) -> None:
         if self.selected is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kda_tui.record.contract import Check, Contract, TensorSpec, WorkloadSpec
 from kda_tui.record.snapshot import BudgetLine, Snapshot
 from kda_tui.tui import words
+from kda_tui.tui.foreign import task_rows
 from kda_tui.tui.line import EMPTY, Line, join, plain, span, split, wrap
 from kda_tui.tui.panes.pane import Keyed, TextPane, bar
 
@@ -33,6 +34,8 @@ class ContractPane(TextPane):
                 plain("device cpu", "warn") if contract and contract.task.device == "cpu" else EMPTY,
             ]
         )
+        if contract is None and snapshot.foreign:
+            return details, task_rows(snapshot, cells)
         if contract is None:
             return details, self._missing(snapshot, cells)
         put("objective", *split(contract.task.objective or contract.task.name))
@@ -55,9 +58,7 @@ class ContractPane(TextPane):
         return details, rows
 
     def _missing(self, snapshot: Snapshot, cells: int) -> list[Keyed]:
-        why = snapshot.contract_error or (
-            "a foreign workspace: no contract.toml" if snapshot.foreign else "contract.toml is not there"
-        )
+        why = snapshot.contract_error or "contract.toml is not there"
         lines = [part for line in split(why, "warn") for part in wrap(line, cells)]
         return [(f"missing:{n}", line) for n, line in enumerate(lines)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from kda_tui.profiling.survey import Surveyed
 from kda_tui.record.paths import Workspace
 from kda_tui.record.snapshot import Snapshot
 from kda_tui.tui import words
@@ -12,6 +13,7 @@ from kda_tui.tui.line import Line, join, plain, span, wrap
 from kda_tui.tui.panes.pane import Keyed, TextPane, bar
 from kda_tui.tui.profiles import Seen, Spot, read_seen
 from kda_tui.tui.source import highlight
+from kda_tui.tui.surveys import MOST, read_survey, survey_rows
 
 AROUND = 2  # source lines shown before and after a hot one
 
@@ -27,9 +29,14 @@ class HotspotsPane(TextPane):
         super().__init__(id=id)
         self.cand = ""
         self.seen: Seen | None = None
+        self.surveyed: tuple[Surveyed, ...] | None = None
         self._asked: object = None
 
     def draw(self, snapshot: Snapshot, now: float) -> None:
+        if snapshot.foreign:
+            self._survey(snapshot)
+            super().draw(snapshot, now)
+            return
         cand = self._candidate(snapshot)
         key = (cand, _changed(Workspace(snapshot.workspace).profile / cand)) if cand else None
         if cand and key != self._asked:
@@ -37,6 +44,15 @@ class HotspotsPane(TextPane):
             workspace = Workspace(snapshot.workspace)
             self.ask("hotspots", key, lambda: read_seen(workspace, cand))
         super().draw(snapshot, now)
+
+    def _survey(self, snapshot: Snapshot) -> None:
+        """Ask for whatever ncu left in somebody's workspace, when its files changed."""
+        names = tuple(snapshot.extra.get("profiles", ()))
+        key = (names, tuple(_changed(snapshot.workspace / name) for name in names[:MOST]))
+        if names and key != self._asked:
+            self._asked = key
+            root = snapshot.workspace
+            self.ask("survey", key, lambda: read_survey(root, names))
 
     def _candidate(self, snapshot: Snapshot) -> str:
         folder = Workspace(snapshot.workspace).profile
@@ -46,11 +62,16 @@ class HotspotsPane(TextPane):
         return incumbent if (folder / incumbent).is_dir() or not self.cand else self.cand
 
     def loaded(self, slot: str, key: object, value: Any, error: str) -> None:
-        if slot == "hotspots":
+        if slot == "survey":
+            self.surveyed = value if isinstance(value, tuple) else ()
+            self.rebuild()
+        elif slot == "hotspots":
             self.seen = value if isinstance(value, Seen) else Seen("", why_none=error)
             self.rebuild()
 
     def layout_rows(self, snapshot: Snapshot, now: float, cells: int) -> tuple[Line, list[Keyed]]:
+        if snapshot.foreign:
+            return self._foreign_rows(snapshot, cells)
         seen = self.seen
         if seen is None:
             return plain(""), [("none", plain("reading…" if self._asked else "no candidate yet", "dim"))]
@@ -76,6 +97,15 @@ class HotspotsPane(TextPane):
             out += _source_rows(seen, spot)
         out += [(f"note:{n}", plain(note, "dim")) for n, note in enumerate(seen.notes)]
         return details, out
+
+    def _foreign_rows(self, snapshot: Snapshot, cells: int) -> tuple[Line, list[Keyed]]:
+        total = len(snapshot.extra.get("profiles", ()))
+        if not total:
+            why = "nothing of ncu was found: no .ncu-rep, and no CSV or text in profile/ or ncu/"
+            return plain(""), [(f"none:{n}", row) for n, row in enumerate(wrap(plain(why, "dim"), cells))]
+        if self.surveyed is None:
+            return plain(f"{total} files"), [("none", plain("reading the profiles…", "dim"))]
+        return plain(f"{total} files"), survey_rows(self.surveyed, total, cells)
 
 
 def _source_rows(seen: Seen, spot: Spot) -> list[Keyed]:

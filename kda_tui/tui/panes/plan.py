@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from kda_tui.record.paths import Workspace
 from kda_tui.record.snapshot import Plan, PlanRevision, Snapshot
 from kda_tui.text import clean_line
 from kda_tui.tui import words
+from kda_tui.tui.foreign import document, documents_of, read_documents
 from kda_tui.tui.line import Line, join, plain, span, split, wrap
 from kda_tui.tui.panes.pane import Keyed, TextPane
 
@@ -18,7 +20,7 @@ STATE_MARK = {
     "open": ("open", ""),
 }
 VIEWS = ("plan", "draft", "reviews")
-MAX_TEXT = 256 * 1024
+FOREIGN_VIEWS = (*VIEWS, "notes")  # somebody's other documents: results, reports, logs
 
 
 class PlanPane(TextPane):
@@ -47,15 +49,20 @@ class PlanPane(TextPane):
             "plan": (newest.file, newest.sha) if newest else ("docs/plan.md", snapshot.last_activity),
             "draft": snapshot.draft_sha or snapshot.last_activity,
             "reviews": snapshot.last_activity,
+            "notes": "",
         }
-        key = wanted[self.view]
+        names = documents_of(snapshot, self.view) if snapshot.foreign else ()
+        key = (names, snapshot.version) if snapshot.foreign else wanted[self.view]
         if self._asked.get(self.view) == key:
             return
         self._asked[self.view] = key
         workspace = Workspace(snapshot.workspace)
         view = self.view
         file = newest.file if newest else "docs/plan.md"
-        self.ask(f"plan:{view}", key, lambda: _read_view(workspace, view, file))
+        if snapshot.foreign:
+            self.ask(f"plan:{view}", key, lambda: read_documents(workspace.root, names))
+        else:
+            self.ask(f"plan:{view}", key, lambda: _read_view(workspace, view, file))
 
     def loaded(self, slot: str, key: object, value: Any, error: str) -> None:
         if slot.startswith("plan:"):
@@ -76,7 +83,7 @@ class PlanPane(TextPane):
             rows.append(("none", plain(f"there is no {self.view} yet", "dim")))
         else:
             rows += self._document(text, cells, plan.newest)
-        views = join([plain(view, "bold" if view == self.view else "dim") for view in VIEWS], " ")
+        views = join([plain(v, "bold" if v == self.view else "dim") for v in _views(snapshot)], " ")
         return join([_title(plan, snapshot, now), views]), rows
 
     def _state_lines(self, snapshot: Snapshot, now: float, cells: int) -> list[Line]:
@@ -151,10 +158,15 @@ class PlanPane(TextPane):
         return self._texts.get(self.view, "")
 
     def do_plan_view(self) -> None:
-        self.view = VIEWS[(VIEWS.index(self.view) + 1) % len(VIEWS)]
+        views = _views(self._snapshot)
+        self.view = views[(views.index(self.view) + 1) % len(views)]
         self.top = self.cursor = 0
         if self._snapshot is not None:
             self.draw(self._snapshot, self._now)
+
+
+def _views(snapshot: Snapshot | None) -> Sequence[str]:
+    return FOREIGN_VIEWS if snapshot is not None and snapshot.foreign else VIEWS
 
 
 def _title(plan: Plan, snapshot: Snapshot, now: float) -> Line:
@@ -162,10 +174,13 @@ def _title(plan: Plan, snapshot: Snapshot, now: float) -> Line:
     if plan.in_force is not None:
         by = f" ({plan.approved_by} {words.time_of_day(plan.approved_t)[:5]})" if plan.approved_by else ""
         parts.append(plain(f"r{plan.in_force.rev} IN FORCE{by}", "good"))
-    if plan.proposed is not None:
+    if snapshot.foreign:
+        count = len(plan.revisions)
+        parts.append(plain(f"{count} file{'s' if count != 1 else ''}" if count else "no plan", "dim"))
+    elif plan.proposed is not None:
         parts.append(plain(f"r{plan.proposed.rev} PROPOSED {words.age(plan.proposed.t, now)}", "warn"))
     if not parts:
-        parts.append(plain("none yet" if not snapshot.foreign else "", "dim"))
+        parts.append(plain("none yet", "dim"))
     return join(parts)
 
 
@@ -189,27 +204,13 @@ def _markdown(line: Line) -> Line:
 
 def _read_view(workspace: Workspace, view: str, plan_file: str) -> str:
     if view == "draft":
-        return _head_of(workspace, "docs/draft.md")
+        return document(workspace.root, "docs/draft.md")
     if view == "reviews":
         try:
             names = sorted(p.name for p in workspace.reviews.iterdir() if p.suffix == ".md")
         except OSError:
             return ""
         return "\n\n".join(
-            f"# {name}\n\n{_head_of(workspace, f'docs/reviews/{name}')}" for name in reversed(names)
+            f"# {name}\n\n{document(workspace.root, f'docs/reviews/{name}')}" for name in reversed(names)
         )
-    return _head_of(workspace, plan_file)
-
-
-def _head_of(workspace: Workspace, name: str) -> str:
-    """The text of a file inside the workspace, at most 256 KB of it; absent is empty."""
-    path = workspace.root / name
-    if not path.resolve().is_relative_to(workspace.root.resolve()):
-        return f"{name} lies outside the workspace and is not opened"
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_TEXT + 1)
-    except FileNotFoundError:
-        return ""
-    cut = f"\n\n(only the first {MAX_TEXT // 1024} KB are shown)" if len(data) > MAX_TEXT else ""
-    return data[:MAX_TEXT].decode("utf-8", "backslashreplace") + cut
+    return document(workspace.root, plan_file)

@@ -146,6 +146,8 @@ class TranscriptPane(TextPane):
 
     def _none(self, snapshot: Snapshot) -> str:
         if snapshot.transcript.path is None:
+            if snapshot.foreign:
+                return "no recorded transcript was found (Claude Code or Codex JSON lines)"
             return "no transcript: this agent wrote none, or no run was started"
         return "reading…" if snapshot.transcript.size and not self.window.total else "nothing said yet"
 

@@ -10,9 +10,9 @@ from textual.app import ComposeResult
 from kda_tui.record.paths import Workspace
 from kda_tui.record.records import Candidate
 from kda_tui.record.snapshot import Snapshot
-from kda_tui.tui import detail, status
+from kda_tui.tui import detail, foreign, status
 from kda_tui.tui.files import FileReader, Loaded
-from kda_tui.tui.folder import Folder, Samples, read_folder, read_samples
+from kda_tui.tui.folder import Folder, Samples, read_folder, read_named, read_samples
 from kda_tui.tui.line import Line, join, plain, span
 from kda_tui.tui.panes.pane import Keyed, Pane
 from kda_tui.tui.screens.reading import Page
@@ -20,6 +20,7 @@ from kda_tui.tui.screens.screen import KeyScreen
 from kda_tui.tui.widgets.rows import Bar
 
 TABS: Sequence[str] = ("verdict", "source", "diff", "launch plan", "compile", "notes", "samples")
+FOREIGN_TABS: Sequence[str] = ("row", "source", "diff", "measurements")
 
 
 class DetailScreen(KeyScreen):
@@ -31,7 +32,8 @@ class DetailScreen(KeyScreen):
         super().__init__()
         self.snapshot = snapshot
         self.cand = cand
-        self.tab = tab
+        self.tabs = FOREIGN_TABS if snapshot.foreign else TABS
+        self.tab = tab if tab in self.tabs else self.tabs[0]
         self.rivals = self._rivals(against)
         self.rival = 0
         self.files = FileReader(self.post_message)
@@ -65,7 +67,8 @@ class DetailScreen(KeyScreen):
 
     @property
     def candidate(self) -> Candidate:
-        return self.snapshot.candidates.get(self.cand) or Candidate(self.cand)
+        beside = (e for e in self.snapshot.extra.get("events", ()) if e.id == self.cand)
+        return self.snapshot.candidates.get(self.cand) or next(beside, Candidate(self.cand))
 
     def _rivals(self, against: str) -> list[str]:
         """Whom a diff can be against: the one asked for, the parents, the incumbent, the baseline."""
@@ -75,6 +78,10 @@ class DetailScreen(KeyScreen):
 
     def _read(self, cand: str) -> None:
         workspace = Workspace(self.snapshot.workspace)
+        if self.snapshot.foreign:
+            known = self.snapshot.candidates.get(cand) or Candidate(cand)
+            self.files.ask(f"folder:{cand}", cand, lambda: read_named(workspace, known))
+            return
         contract = self.snapshot.contract
         folder = (contract.baseline.candidate if contract else None) or "baseline"
         self.files.ask(f"folder:{cand}", cand, lambda: read_folder(workspace, cand, folder))
@@ -107,7 +114,7 @@ class DetailScreen(KeyScreen):
         cand, own = self.candidate, self._folders.get(self.cand)
         match self.tab:
             case "source":
-                return detail.source(own, "kernel.cu", cells)
+                return detail.source(own, self._main_source(own), cells)
             case "launch plan":
                 return detail.source(own, "launch.toml", cells)
             case "diff":
@@ -117,13 +124,24 @@ class DetailScreen(KeyScreen):
                 return detail.compile_report(self.snapshot, cand, cells)
             case "notes":
                 return detail.notes(own, cand, cells)
+            case "measurements":
+                return foreign.measured_rows(self.snapshot, self.cand, cells)
             case "samples":
                 return detail.samples(self._samples, cells)
+            case "row":
+                return foreign.overview(self.snapshot, cand, cells)
         return detail.overview(self.snapshot, cand, self.app.minute(), cells)
+
+    def _main_source(self, own: Folder | None) -> str:
+        """kernel.cu; of a workspace that no kda wrote the first file that the candidate's row names."""
+        names = list(own.files) if own is not None and self.snapshot.foreign else []
+        return names[0] if names else "kernel.cu"
 
     def _chrome(self) -> None:
         cells = self.app.size.width
-        tabs = [plain(f"[{t}]" if t == self.tab else t, "bold" if t == self.tab else "dim") for t in TABS]
+        tabs = [
+            plain(f"[{t}]" if t == self.tab else t, "bold" if t == self.tab else "dim") for t in self.tabs
+        ]
         self.query_one("#tabs", Bar).show(join([(span(self.cand, "bold"),), *tabs], " "))
         rival = self.rivals[self.rival] if self.rivals else "nothing"
         about: Line = plain(f"against {rival}, d changes", "dim") if self.tab == "diff" else ()
@@ -142,10 +160,10 @@ class DetailScreen(KeyScreen):
         self._chrome()
 
     def do_next_tab(self) -> None:
-        self._show(TABS[(TABS.index(self.tab) + 1) % len(TABS)])
+        self._show(self.tabs[(self.tabs.index(self.tab) + 1) % len(self.tabs)])
 
     def do_previous_tab(self) -> None:
-        self._show(TABS[(TABS.index(self.tab) - 1) % len(TABS)])
+        self._show(self.tabs[(self.tabs.index(self.tab) - 1) % len(self.tabs)])
 
     def do_detail_diff(self) -> None:
         if self.tab == "diff" and self.rivals:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from kda_tui.tui.summary import RunSummary, find_workspaces, stamp, summarise
 from kda_tui.tui.widgets.rows import Bar
 
 LOOK_S = 2.0  # how often folders and ledgers are looked at
+SLICE_S = 0.25  # of reading in one look
+READING = "reading…"
 ORDERS: Sequence[str] = ("waits", "name", "last", "best")
 
 
@@ -95,17 +98,30 @@ class RunsPane(Pane):
         s = self._rows[i]
         mark = ">" if i == self.cursor else " "
         if s.error:
-            return (span(f"{mark} {fit(s.name, 24)} ", "bold"), span(s.error, "bad"))
-        phase = "read-only" if s.foreign else f"{s.phase or 'no run'}{' HELD' if s.hold else ''}"
+            return (
+                span(f"{mark} {fit(s.name, 24)} ", "bold"),
+                span(s.error, "dim" if s.error == READING else "bad"),
+            )
+        phase = (
+            f"{s.candidates} candidates" if s.foreign else f"{s.phase or 'no run'}{' HELD' if s.hold else ''}"
+        )
         worker = (
             "foreign" if s.foreign else {"gone": "GONE", "foreign_host": "other"}.get(s.liveness, s.liveness)
         )
         text = self._line(
-            self._waits(s), s.name, s.run, phase, words.ratio(s.best), words.share(s.floor), words.share(s.budget),
+            self._waits(s), self._shown_name(s), s.run, phase, words.ratio(s.best), words.share(s.floor), words.share(s.budget),
             words.age(s.last, self._now) or "-", worker,
         )  # fmt: skip
         style = "bad" if worker == "GONE" else "warn" if s.needs or s.hold else "dim" if s.foreign else ""
         return (span(f"{mark}{text[1:]}", style),)
+
+    def _shown_name(self, s: RunSummary) -> str:
+        """The name; of workspaces that repositories keep under the same names in many places, with the folder before it."""
+        room = max(10, self.size.width - 64)
+        if not s.foreign or not self._all:
+            return s.name
+        whole = f"{s.root.parent.name}/{s.name}"
+        return whole if len(whole) <= room else f"…{whole[-(room - 1) :]}"
 
     def opened(self) -> None:
         if self.selected is not None:
@@ -152,14 +168,21 @@ class RunsScreen(KeyScreen):
             self.files.ask("look", None, self._found)
 
     def _found(self) -> dict[Path, RunSummary]:
-        """Runs in the reading thread: summaries of what is there, read again where files changed."""
+        """Runs in the reading thread: summaries of what is there, read again where files changed.
+
+        What there is no time for in one look is listed by its name and read in the next one.
+        """
         out: dict[Path, RunSummary] = {}
+        until = time.monotonic() + SLICE_S
         for root in find_workspaces(self.folders):
             seen = stamp(root)
             known = self._summaries.get(root)
             if known is None or self._stamps.get(root) != seen or known.liveness in ("alive", "gone"):
-                known = summarise(root)
-                self._stamps[root] = seen
+                if time.monotonic() >= until:
+                    known = known or RunSummary(root, root.name, error=READING)
+                else:
+                    known = summarise(root)
+                    self._stamps[root] = seen
             out[root] = known
         return out
 
@@ -170,6 +193,8 @@ class RunsScreen(KeyScreen):
         value: Any = event.value
         self._summaries = value
         self.pane.draw_all(value, self.app.minute())
+        if any(summary.error == READING for summary in value.values()):
+            self._look()
         self._chrome()
 
     def _open(self, root: Path) -> None:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from kda_tui.record.foreign.best import best_of
 from kda_tui.record.foreign.joining import candidates_of, measure_all
 from kda_tui.record.foreign.ledger import LedgerRow, nodes_of
-from kda_tui.record.foreign.measurements import Measurement, bench_table, measure
+from kda_tui.record.foreign.measurements import Measurement, measure
+from kda_tui.record.foreign.series import bench_table
 from kda_tui.record.foreign.tables import TableRow, read_table
 from kda_tui.record.snapshot import Finding
 

@@ -123,6 +123,7 @@ def test_a_change_of_the_same_size_is_seen(workspace: Path) -> None:
 
 
 def test_slices_end_where_reading_at_once_ends(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kda_tui.record.foreign.reader.FIRST_S", 0.0)
     monkeypatch.setattr("kda_tui.record.foreign.reader.SLICE_S", 0.0)
     monkeypatch.setattr("kda_tui.record.foreign.reader.CHUNK", 16)
     reader = ForeignReader(workspace)
