@@ -161,7 +161,7 @@ def overview(snapshot: Snapshot, cand: Candidate, cells: int) -> list[Keyed]:
     extra = cand.extra
     put("said", plain(extra.get("words") or "nothing about promotion"))
     put("read as", plain(extra.get("bucket") or cand.decision or "-"))
-    put("correct", plain(f"{cand.validity or 'unknown'}  {extra.get('correctness', '')}".rstrip()))
+    put("correct", plain(f"{extra.get('correct', 'unknown')}  {extra.get('correctness', '')}".rstrip()))
     put("speed", _speed(cand))
     put("idea", plain(cand.hypothesis or "-"))
     if cand.reason and cand.reason != cand.hypothesis:

@@ -181,8 +181,7 @@ def verdict(cand: Candidate, claim: Claim | None, live: Live | None, alive: bool
         words = "infra error" if cand.validity == "infrastructure_error" else cand.validity.replace("_", " ")
         return span(words, VALIDITY_STYLE.get(cand.validity, "bad"))
     if cand.trust == "foreign" and not cand.validity:
-        told = str(cand.extra.get("correctness") or "")
-        return span("not run" if told.endswith(("None", "null", ": ")) else "not said", "dim")
+        return span("not run" if cand.extra.get("correct") == "not run" else "not said", "dim")
     if cand.validity == "passed":
         speed = cand.speed or "not_measured"
         word = "passed" if speed == "not_measured" else speed

@@ -13,9 +13,8 @@ _KEYS = (
     "candidate", "source_files", "src_cuh", "src", "evidence", "evidence_files", "artifacts", "report", "profile_paths",
     "benchmark_csv", "ncu_report", "benchmark",
 )  # fmt: skip
-_PATH = re.compile(
-    r"[\w~$][\w.\-/{}$]*/[\w.\-{},]+|[\w\-]+\.(?:py|cu|cuh|cpp|csv|jsonl?|md|log|txt|ncu-rep)\b|/[\w.\-/]+"
-)
+_WORD = re.compile(r"[\w~$.{}/\-]+(?:,[\w./\-]+\}[\w.]*)?")
+_FILE = re.compile(r"[\w\-.]*\w\.(?:py|cu|cuh|cpp|csv|jsonl?|md|log|txt|ncu-rep)")
 _REMOTE = re.compile(r"^(\$?REMOTE|[\w.\-]+:|~|/(home|tmp|mnt|data|root|workspace)/)")
 _MOST = 60  # paths of one row
 _LONGEST = 4000  # characters of one text that are looked at
@@ -34,11 +33,18 @@ def artifacts_of(root: Path, body: Mapping[str, Any]) -> tuple[Artifact, ...]:
     found: dict[str, Artifact] = {}
     for key in _KEYS:
         for text in _texts(body.get(key)):
-            for match in _PATH.findall(text[:_LONGEST]):
-                path = match.rstrip(".,;)")
-                if path and path not in found and len(found) < _MOST:
+            for word in _WORD.findall(text[:_LONGEST]):
+                path = word.rstrip(".")
+                if _is_path(path) and path not in found and len(found) < _MOST:
                     found[path] = Artifact(path, _state(root, path))
     return tuple(found.values())
+
+
+def _is_path(word: str) -> bool:
+    """Whether a word looks like a file or a folder and not like a fraction or a pair of words."""
+    if "/" not in word:
+        return _FILE.fullmatch(word) is not None
+    return bool(re.search(r"[A-Za-z_]", word)) and bool(re.search(r"[._]|/.*/", word))
 
 
 def _texts(value: Any, depth: int = 0) -> Iterator[str]:

@@ -228,7 +228,8 @@ def candidate_from(node: Node, nodes: Mapping[str, Node], place: int) -> Candida
         "kind": node.kind,
         "bucket": bucket,
         "words": words,
-        "correctness": correct_words or correct,
+        "correct": correct,
+        "correctness": correct_words,
     }
     if len(node.rows) > 1:
         extra["observations"] = tuple(f"{row.file}:{row.line}" for row in node.rows)

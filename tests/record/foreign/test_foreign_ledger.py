@@ -219,6 +219,73 @@ def test_a_superseded_or_incorrect_promotion_does_not_count() -> None:
     assert best(*bodies, {"id": "d", "supersedes": "a"}) == ""
 
 
+def test_without_a_promotion_it_is_what_was_kept_last() -> None:
+    bodies = (
+        {"id": "a", "status": "KEEP"},
+        {"id": "b", "status": "kept", "result": {"in_tree_geomean": 1.1}},
+    )
+    assert (
+        best(*bodies, {"id": "c", "status": "measured", "speedup": 3})
+        == "b 1.1 candidates.jsonl:2 result.in_tree_geomean"
+    )
+
+
+def test_a_decision_promotes_what_it_follows_and_its_evidence_names_the_run() -> None:
+    bodies = (
+        {"id": "v1", "evidence": "benchmark.csv, tag r7-final (idle)"},
+        {"id": "final", "kind": "decision", "parent": "v1", "status": "promoted"},
+    )
+    text = "case,tag,impl,median_us\na,r7-final,baseline,6\na,r7-final,candidate,4\na,r6,candidate,1\n"
+    where = "benchmark.csv: line 3, computed from both arms, of r7-final, which its row names"
+    assert best(*bodies, text=text) == f"v1 1.5 {where}"
+
+
+def test_an_export_has_the_number_of_what_it_exports() -> None:
+    bodies = (
+        {"id": "v1", "status": "measured", "speedup": 1.3},
+        {"id": "export", "status": "promoted", "parent": "v1"},
+    )
+    assert best(*bodies) == "export 1.3 candidates.jsonl:1, of its ancestor v1"
+
+
+def test_rows_of_both_arms_give_a_speedup_of_one_run_kind_and_unit() -> None:
+    text = """
+case,run_id,impl,mode,S,median_us
+a,r1,baseline,wall,64,10
+a,r1,candidate,wall,64,5
+a,r2,candidate,wall,64,8
+a,r1,candidate,device,64,1
+"""
+    found = measure_all({"benchmark.csv": table(text)[0]}, {}, lambda f: None)
+    speedups = [(m.of, m.kind, m.speedup, m.paired) for m in found if m.arm == "candidate"]
+    assert speedups == [("r1", "wall", 2.0, True), ("r2", "wall", 1.25, True), ("r1", "device", None, False)]
+    assert {m.unit.name for m in found} == {"us"}  # S is a size, not seconds
+
+
+def test_numbers_inside_ledger_rows_are_measurements_of_a_rate_and_a_time() -> None:
+    def results(us: float, gbs: float) -> dict[str, Any]:
+        return {
+            "benchmark": {"results": [{"shape": [8, 8], "candidate_us_median": us, "bandwidth_gbs": gbs}]}
+        }
+
+    nodes = nodes_of(
+        rows({"id": "baseline", **results(4, 10)}, {"id": "v1", **results(2, 20)}), lambda f: None
+    )
+    found = [m for m in measure_all({}, nodes, lambda f: None) if m.cand == "v1"]
+    assert [(m.workload, m.unit.name, m.speedup) for m in found] == [("8x8", "us", 2.0), ("8x8", "GB/s", 2.0)]
+    assert [bench_table(found).names[w] for w in bench_table(found).workload] == ["8x8"]
+
+
+def test_what_has_no_time_is_drawn_in_its_own_unit() -> None:
+    found = measure_all(
+        {"benchmark.csv": table("candidate,cycles\na,2167\nb,invalid\n")[0]}, {}, lambda f: None
+    )
+    bench = bench_table(found)
+    assert [(bench.names[w], v) for w, v in zip(bench.workload, bench.median_us, strict=True)] == [
+        ("all [cycles]", 2167.0)
+    ]
+
+
 def test_an_arbiters_pass_promotes_what_it_follows_and_only_admissible_rows_count() -> None:
     bodies = (
         {"id": "v1", "status": "measured"},

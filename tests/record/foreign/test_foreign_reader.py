@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +17,7 @@ from kda_tui.record.foreign.found import find_workspaces, layout_of
 from kda_tui.record.foreign.reader import ForeignReader
 from kda_tui.record.open import is_own, open_reader
 from kda_tui.record.reader import Reader
+from kda_tui.text import UserError
 from tests.record.make_workspace import make_workspace
 
 LEDGER = [
@@ -43,6 +47,38 @@ def workspace(tmp_path: Path) -> Path:
     (root / "docs" / "draft.md").write_text("# Draft\n")
     (root / "prompt.md").write_text("# Make it fast\n\nplease\n")
     return root
+
+
+@pytest.fixture
+def public(workspace: Path) -> Iterator[Path]:
+    """The workspace where another user, who owns none of it, comes to it."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        root = Path(folder) / "kernel"
+        shutil.copytree(workspace, root)
+        yield root
+        (root / "docs").chmod(0o755)
+
+
+def as_nobody(ask: Callable[[], Any]) -> Any:
+    """The answer of a process that is nobody: it may read what all may read and write nothing."""
+    out, into = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            os.write(into, json.dumps(ask()).encode())
+        finally:
+            os._exit(0)
+    os.close(into)
+    with os.fdopen(out, "rb") as answer:
+        data = answer.read()
+    os.waitpid(pid, 0)
+    return json.loads(data)
 
 
 def test_everything_is_mapped_and_says_where_it_stands(workspace: Path) -> None:
@@ -88,11 +124,36 @@ def test_workspaces_are_found_in_folders_and_repositories(workspace: Path, tmp_p
         shutil.copytree(workspace, tmp_path / "all" / place)
     (tmp_path / "all" / "nothing").mkdir()
     (tmp_path / "all" / "loop").symlink_to(tmp_path / "all")
+    shutil.copy(workspace / "prompt.md", tmp_path / "all" / "repo")  # a workspace that holds others
+    (tmp_path / "all" / "site").mkdir()
+    (tmp_path / "all" / "site" / "config.toml").write_text("title = 'a blog'\n")
     names = [root.relative_to(tmp_path / "all").as_posix() for root in find_workspaces(tmp_path / "all")]
-    assert names == ["plain", "repo/kernels/b", "repo/workspaces/a"]
+    assert names == ["plain", "repo", "repo/kernels/b", "repo/workspaces/a"]
     assert find_workspaces(workspace) == [workspace]
-    assert [entry["candidates"] for entry in check(tmp_path / "all")] == [2, 2, 2]
+    assert [entry["candidates"] for entry in check(tmp_path / "all")] == [2, 0, 2, 2]
+    with pytest.raises(UserError, match="no workspace here"):
+        check(tmp_path / "all" / "nothing")
     json.dumps(check(tmp_path / "all"))
+
+
+def test_results_of_a_bench_folder_are_rows_of_a_table(workspace: Path) -> None:
+    (workspace / "bench").mkdir()
+    row = {
+        "candidate": "v1",
+        "shape": [2, 8],
+        "candidate_us": 4.0,
+        "baseline_us": 6.0,
+        "note": None,
+        "env": {"gpu": "x"},
+    }
+    (workspace / "bench" / "results_final.jsonl").write_text(json.dumps(row) + "\n")
+    snapshot = open_reader(workspace).settle()
+    assert list(snapshot.candidates) == ["base", "v1"]
+    ((m, *_),) = [
+        [m for m in snapshot.extra["measurements"] if m.file.startswith("bench/") and m.arm == "candidate"]
+    ]
+    assert (m.cand, m.workload, m.value, m.speedup, m.paired) == ("v1", "2x8", 4.0, 1.5, True)
+    assert dict(snapshot.extra["table_rows"]["bench/results_final.jsonl"][0].cells)["env"] == '{"gpu": "x"}'
 
 
 # --- live ----------------------------------------------------------------------------------------------------
@@ -205,6 +266,27 @@ def test_a_large_ledger_is_bounded_and_told(workspace: Path, monkeypatch: pytest
     snapshot = ForeignReader(workspace).settle()
     assert snapshot.extra["rows"]["ledger"] == 50
     assert any(f.seen == "120 lines" for f in snapshot.findings)
+
+
+def test_a_file_that_may_not_be_read_is_told(public: Path) -> None:
+    (public / "candidates.jsonl").chmod(0)
+    (public / "docs").chmod(0)
+    found = as_nobody(lambda: check(public)[0])
+    assert found["candidates"] == 1  # of the table
+    assert [(f["file"], f["severity"]) for f in found["findings"]] == [("candidates.jsonl", "error")]
+    assert "cannot be opened" in found["findings"][0]["seen"]
+    assert found["documents"]["plan"] == []
+
+
+def test_nothing_is_written_where_nothing_may_be(public: Path) -> None:
+    def state() -> dict[str, tuple[int, ...]]:
+        paths = [public, *sorted(public.rglob("*"))]
+        return {str(p): (p.lstat().st_ino, p.lstat().st_mtime_ns, p.lstat().st_ctime_ns) for p in paths}
+
+    before = state()
+    found = as_nobody(lambda: check(public)[0])
+    assert (found["candidates"], found["findings"]) == (2, [])
+    assert state() == before
 
 
 def test_reading_writes_nothing_and_works_without_permission_to_write(workspace: Path) -> None:
