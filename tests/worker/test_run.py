@@ -125,7 +125,9 @@ async def test_vetoing_the_incumbent_brings_the_baseline_back(ws: Workspace) -> 
         back = await s.until(lambda x: x.incumbents[-1].why == "revoked" and x.incumbents[-1])
         assert back.prev == cand
         assert s.snap.candidates[cand].decision == "revoked"
-        await s.until(lambda x: promote.current(ws)["cand"] == back.cand == x.incumbent.cand, "outputs/ rebuilt")
+        await s.until(
+            lambda x: promote.current(ws)["cand"] == back.cand == x.incumbent.cand, "outputs/ rebuilt"
+        )
         assert "revoked" in (ws.outputs / "REPORT.md").read_text()
         assert (await s.decide("unveto", target={"cand": cand})).outcome == "taken"
         assert s.snap.candidates[cand].decision != "promoted"
