@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -49,8 +49,8 @@ class Arrays(Protocol):
         """``values`` (of NumPy, CuPy or torch) as an array of this kind; no copy where none is needed."""
         ...
 
-    def equal(self, pairs: Sequence[tuple[Array, Array]]) -> bool:
-        """Whether the two of every pair of byte arrays hold the same bytes."""
+    def equal(self, pairs: Sequence[tuple[Array, Array]]) -> Callable[[], bool]:
+        """Whether the two of every pair of byte arrays hold the same bytes now; calling the result waits for it."""
         ...
 
 
@@ -73,8 +73,9 @@ class HostArrays:
     def own(self, values: Any) -> Array:
         return np.asarray(values.detach().cpu().numpy() if hasattr(values, "detach") else to_host(values))
 
-    def equal(self, pairs: Sequence[tuple[Array, Array]]) -> bool:
-        return all(np.array_equal(a, b) for a, b in pairs)
+    def equal(self, pairs: Sequence[tuple[Array, Array]]) -> Callable[[], bool]:
+        same = all(np.array_equal(a, b) for a, b in pairs)
+        return lambda: same
 
 
 HOST = HostArrays()

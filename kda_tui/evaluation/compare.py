@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,12 +40,22 @@ class Comparison:
 
 def compare(got: Array, expected: Expected, spec: TensorSpec) -> Comparison:
     """Judge ``got``, the elements of one output as stored bits, in its logical layout."""
+    return begin_compare(got, expected, spec)()
+
+
+def begin_compare(got: Array, expected: Expected, spec: TensorSpec) -> Callable[[], Comparison]:
+    """As ``compare``; a device only begins here, and calling the result waits for it."""
     check = check_of(spec)
     if expected.bits is not None:
-        return _compare_bits(got, expected.bits, expected.valid, spec.dtype, check)
+        found = _compare_bits(got, expected.bits, expected.valid, spec.dtype, check)
+        return lambda: found
     assert expected.values is not None
+    have, per_tile = tiled(got, check, spec)
+    wanted, _ = tiled(expected.values, check, spec)
+    keep = None if expected.valid is None else tiled(expected.valid, check, spec)[0]
     with np.errstate(invalid="ignore", over="ignore"):
-        return _compare_norms(got, expected.values, expected.valid, spec, check)
+        sums = tile_sums(have, wanted, keep, per_tile, spec.dtype, check)
+    return lambda: _measure(sums(), check)
 
 
 def _compare_bits(
@@ -84,15 +94,6 @@ class TileSums:
     wrong_class: int = 0
 
 
-def _compare_norms(
-    got: Array, want: Array, valid: NDArray[np.bool_] | None, spec: TensorSpec, check: Check
-) -> Comparison:
-    have, per_tile = tiled(got, check, spec)
-    wanted, _ = tiled(want, check, spec)
-    keep = None if valid is None else tiled(valid, check, spec)[0]
-    return _measure(tile_sums(have, wanted, keep, per_tile, spec.dtype, check), check)
-
-
 def tile_axes(check: Check, spec: TensorSpec, ndim: int) -> tuple[int, ...]:
     """The axes that a tile spans: ``row`` is the last one, other names are axes of the shape."""
     axes: list[int] = []
@@ -118,7 +119,7 @@ def tiled(array: Array, check: Check, spec: TensorSpec) -> tuple[Array, int]:
 @functools.singledispatch
 def tile_sums(
     got: Array, ref: Array, valid: NDArray[np.bool_] | None, per_tile: int, dtype: str, check: Check
-) -> TileSums:
+) -> Callable[[], TileSums]:
     """What the norms are made of, from flat arrays; a device registers its own way for its arrays."""
     tiles = -(-ref.size // per_tile)
     sums = TileSums(np.zeros(tiles), np.zeros(tiles), np.zeros(tiles))
@@ -128,7 +129,7 @@ def tile_sums(
         have = decode(got[part], dtype)
         keep = None if valid is None else valid[part]
         _accumulate_slice(sums, first, have, ref[part], keep, per_tile, check)
-    return sums
+    return lambda: sums
 
 
 def _accumulate_slice(
@@ -168,7 +169,8 @@ def _same_class(have: Array, want: Array, check: Check) -> NDArray[np.bool_]:
 
 
 def _measure(sums: TileSums, check: Check) -> Comparison:
-    total, count = float(sums.ref.sum()), float(sums.count.sum())
+    with np.errstate(over="ignore"):
+        total, count = float(sums.ref.sum()), float(sums.count.sum())
     rms = math.sqrt(total / count) if count else 0.0
     rel_l2 = _over(math.sqrt(float(sums.diff.sum())), math.sqrt(total))
     floor = TILE_FLOOR * rms * np.sqrt(sums.count)

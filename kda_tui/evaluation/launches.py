@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +34,21 @@ def launch_chain(
 
 def judge_memory(placement: Placement, cases: Mapping[int, Case]) -> None:
     """Inputs of the sets that were launched must be as they were, and nothing written around any buffer."""
-    if placement.undisturbed({which: case.inputs for which, case in cases.items()}):
-        return
+    begin_judge_memory(placement, cases)()
+
+
+def begin_judge_memory(placement: Placement, cases: Mapping[int, Case]) -> Callable[[], None]:
+    """As ``judge_memory``; a device only begins here, and calling the result waits for it and raises."""
+    undisturbed = placement.undisturbed({which: case.inputs for which, case in cases.items()})
+
+    def judge() -> None:
+        if not undisturbed():
+            _say_what_changed(placement, cases)
+
+    return judge
+
+
+def _say_what_changed(placement: Placement, cases: Mapping[int, Case]) -> None:
     for which, case in cases.items():
         for tensor, byte in placement.changed_inputs(which, case.inputs):
             reason = f"input {tensor} was changed, first at byte {byte} ({case.key})"

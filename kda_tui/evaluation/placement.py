@@ -6,7 +6,7 @@ once. Names are ``workload/tensor@set``, ``workload/tensor`` for constants, ``wo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,7 +76,7 @@ class Placement:
         """Take the guard bands as they are now for whole; call once after allocation."""
         self._guards = {spec: self.child.guards(spec.name).copy() for spec in self.specs()}
 
-    def undisturbed(self, inputs: Mapping[int, InputSet]) -> bool:
+    def undisturbed(self, inputs: Mapping[int, InputSet]) -> Callable[[], bool]:
         """Whether the read-only inputs of some sets and all guard bands are as they were; else look closer."""
         pairs = [(self.child.guards(spec.name), before) for spec, before in self._guards.items()]
         for which, masters in inputs.items():

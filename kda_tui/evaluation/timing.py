@@ -14,12 +14,12 @@ from typing import TypeVar
 
 from numpy.random import Generator
 
-from kda_tui.evaluation.compare import Comparison, compare
+from kda_tui.evaluation.compare import Comparison, begin_compare
 from kda_tui.evaluation.faults import CANDIDATE, Inconclusive, InfrastructureFault, Rejected
 from kda_tui.evaluation.inputs import CaseKey
-from kda_tui.evaluation.launches import judge_globals, judge_memory
+from kda_tui.evaluation.launches import begin_judge_memory, judge_globals
 from kda_tui.evaluation.mismatch import describe
-from kda_tui.evaluation.oracle import Case
+from kda_tui.evaluation.oracle import Case, require_numbers
 from kda_tui.evaluation.placement import Placement, Poison, total_bytes
 from kda_tui.evaluation.samples import SampleLog, Slot
 from kda_tui.evaluation.session import BASELINE, INCUMBENT, INCUMBENT_AGAIN, Arm, Session, Stand
@@ -261,19 +261,28 @@ class _Visit:
 
     def _verify(self, arm: str, placement: Placement, cases: Sequence[Case], block: int) -> None:
         """Memory is as it was, and what every single launch wrote is right."""
+        memory = begin_judge_memory(placement, dict(enumerate(cases)))
+        begun = [self._begin(placement, which, case) for which, case in enumerate(cases)]
         try:
-            judge_memory(placement, dict(enumerate(cases)))
+            memory()
         except Rejected as fault:
             if block < 0 or arm == BASELINE:
                 raise InfrastructureFault(f"arm {arm}: {fault.reason}") from fault
             raise
         for which, case in enumerate(cases):
-            expected = case.expected[max(case.expected)]
-            for spec in self.timer.stand.oracle.outputs:
-                written = self.session.child.get(placement.buffer(spec.name, which))
-                comparison = compare(placement.elements(spec.name, written), expected[spec.name], spec)
+            for spec, arrived in zip(self.timer.stand.oracle.outputs, begun[which], strict=True):
+                comparison = arrived()
                 if not comparison.ok:
                     self._wrong(arm, placement, which, case, block, spec, comparison)
+
+    def _begin(self, placement: Placement, which: int, case: Case) -> list[Callable[[], Comparison]]:
+        """Begin to compare every output of one set."""
+        expected = case.expected[max(case.expected)]
+        begun: list[Callable[[], Comparison]] = []
+        for spec in self.timer.stand.oracle.outputs:
+            written = self.session.child.get(placement.buffer(spec.name, which))
+            begun.append(begin_compare(placement.elements(spec.name, written), expected[spec.name], spec))
+        return begun
 
     def _wrong(
         self,
@@ -286,6 +295,7 @@ class _Visit:
         comparison: Comparison,
     ) -> None:
         workload = placement.workload.id
+        require_numbers(case.expected[max(case.expected)][spec.name], spec, workload)
         if arm != CANDIDATE and (block < 0 or arm == BASELINE):
             raise InfrastructureFault(f"arm {arm}: {spec.name} is wrong for {workload}: {comparison.reason}")
         got = placement.elements(spec.name, placement.output(spec.name, which))
