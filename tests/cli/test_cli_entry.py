@@ -152,6 +152,8 @@ def test_a_signal_ends_a_watching_command(workspace: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # where the tests run in the background, SIGINT is ignored and children inherit that
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     time.sleep(1.5)
     assert process.poll() is None
