@@ -125,3 +125,10 @@ def test_module_variables_are_found_and_constants_are_not(tmp_path: Path) -> Non
         Variable("table", 16),
     ]
     assert variables(b"// PTX") == []
+
+
+def test_an_empty_log_is_not_written_over_a_byte_that_python_shares() -> None:
+    def fetch(program: object, room: bytes) -> None:
+        assert len(room) > 1, "bytes of length 1 are one object in the whole process"
+
+    assert compilers._nvrtc_text(lambda program: (0, 1), fetch, None) == ""

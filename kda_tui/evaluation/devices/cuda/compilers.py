@@ -152,18 +152,23 @@ def compile_nvrtc(
             _, lowered = nvrtc.nvrtcGetLoweredName(program, name.encode())
             names[name] = lowered.decode()
         _, size = nvrtc.nvrtcGetCUBINSize(program)
-        cubin = b" " * size
+        cubin = _room(size)
         nvrtc.nvrtcGetCUBIN(program, cubin)
-        return Compiled(cubin, log, names)
+        return Compiled(cubin[:size], log, names)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
 
 
 def _nvrtc_text(size_of: Any, fetch: Any, program: Any) -> str:
     _, size = size_of(program)
-    buffer = b" " * size
+    buffer = _room(size)
     fetch(program, buffer)
-    return bytes(buffer).rstrip(b"\x00 ").decode(errors="replace")
+    return buffer.rstrip(b"\x00 ").decode(errors="replace")
+
+
+def _room(size: int) -> bytes:
+    """Bytes for the bindings to write into: never one byte, which Python shares with the whole program."""
+    return bytes(size + 2)
 
 
 def compile_nvcc(
