@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from kda_tui.record.open import is_workspace
 from kda_tui.record.paths import Workspace
 from kda_tui.record.snapshot import Snapshot
 from kda_tui.text import UserError
@@ -47,7 +48,11 @@ def find_folder(given: Path | None) -> Path:
 def find_workspace(given: Path | None) -> Workspace:
     """The workspace in :func:`find_folder`."""
     ws = Workspace(find_folder(given))
-    if not ws.contract.is_file() and not ws.runs.is_dir():
+    if not ws.contract.is_file() and not ws.run_names():
+        if is_workspace(ws.root):
+            raise UserError(
+                f"{ws.root}: no kda wrote this workspace; kda open shows it, kda open --check prints it"
+            )
         raise UserError(f"{ws.root}: no workspace (no contract.toml); name one, or make one with kda new")
     return ws
 

@@ -52,6 +52,12 @@ def test_in_words_and_nothing_a_terminal_would_obey(kda: Callable[..., Answer], 
     assert "\x1b" not in answer.out
 
 
+def test_other_commands_say_what_shows_it(kda: Callable[..., Answer], folder: Path) -> None:
+    answer = kda("status", str(folder / "workspaces" / "k"))
+    assert answer.code == 2
+    assert "kda open shows it" in answer.err
+
+
 def test_mistakes_are_told(kda: Callable[..., Answer], tmp_path: Path, folder: Path) -> None:
     (tmp_path / "none").mkdir()
     assert "no workspace here" in kda("open", "--check", str(tmp_path / "none")).err
