@@ -257,6 +257,11 @@ def _unit_of_metric(metric: str, cells: Mapping[str, Any]) -> Unit | None:
     return unit_called(_text(cells, "unit")) or unit_of(metric)
 
 
+@lru_cache(maxsize=4096)
+def _is_speedup(name: str) -> bool:
+    return "speedup" in name.lower() and "torch" not in name.lower()
+
+
 def _speedup(cells: Mapping[str, Any]) -> float | None:
     preferred = (
         "speedup",
@@ -267,7 +272,7 @@ def _speedup(cells: Mapping[str, Any]) -> float | None:
     )
     names = [
         *preferred,
-        *(name for name in cells if "speedup" in name.lower() and "torch" not in name.lower()),
+        *(name for name in cells if _is_speedup(name)),
     ]
     return next(
         (value for name in names if (value := number_of(cells.get(name))) is not None and value > 0), None
@@ -325,11 +330,10 @@ def _admissible(cells: Mapping[str, Any], cand: str) -> tuple[bool | None, str]:
         if word is False:
             return False, f"{key} is false"
         said = True if word else said
-    for key, cell in cells.items():
-        used = _UTIL.search(cell) if isinstance(cell, str) and "idle" in key else None
-        percent = (
-            float(used[1]) if used else number_of(cell) if "idle" in key and key.endswith("util") else None
-        )
+    for key in (key for key in cells if "idle" in key):
+        cell = cells[key]
+        used = _UTIL.search(cell) if isinstance(cell, str) else None
+        percent = float(used[1]) if used else number_of(cell) if key.endswith("util") else None
         if percent is not None and percent > BUSY_PCT:
             return False, f"{key}: the GPU was {percent:g} % in use"
         said = True if percent is not None else said

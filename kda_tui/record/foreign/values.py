@@ -80,7 +80,9 @@ def number_of(value: Any) -> float | None:
         return float(value) if -1e300 < value < 1e300 else None
     if not isinstance(value, str) or len(value) > _DIGITS:
         return None
-    text = _DECORATION.sub("", _DECORATION.sub("", value.strip()))
+    text = value.strip()
+    if not _PLAIN.fullmatch(text):  # nearly every cell is a plain number or nothing
+        text = _DECORATION.sub("", _DECORATION.sub("", text))
     if _COMMAS.fullmatch(text):
         text = text.replace(",", "")
     elif _DOTS.fullmatch(text):
@@ -116,6 +118,7 @@ def truth_of(value: Any) -> bool | None:
 
 
 _UNDERSCORED = re.compile(r"(\d{4}-\d{2}-\d{2})_(\d{2})-(\d{2})-(\d{2})")
+_MONTH = re.compile(r"\d{4}-[A-Za-z]{3}-")
 _SHORT_ZONE = re.compile(r"([+-]\d{2})(\d{2})$")
 
 
@@ -130,7 +133,7 @@ def time_of(value: Any) -> str:
         return ""
     text = value.strip()[:40]
     text = _UNDERSCORED.sub(r"\1T\2:\3:\4", text)
-    for form in ("%Y-%b-%d %H:%M:%S", "%Y-%b-%d"):
+    for form in ("%Y-%b-%d %H:%M:%S", "%Y-%b-%d") if _MONTH.match(text) else ():
         try:
             return datetime.strptime(text, form).isoformat()
         except ValueError:
