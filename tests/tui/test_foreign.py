@@ -15,6 +15,7 @@ from textual.pilot import Pilot
 from kda_tui.config import Config
 from kda_tui.tui.app import KdaApp
 from kda_tui.tui.export import screen_text
+from kda_tui.tui.panes.benchmarks import fit_name
 from kda_tui.tui.screens.detail import DetailScreen
 from kda_tui.tui.screens.runs import RunsScreen
 from kda_tui.tui.screens.workspace import WorkspaceScreen
@@ -67,6 +68,19 @@ async def until(app: KdaApp, pilot: Pilot[int], text: str) -> str:
 async def press(pilot: Pilot[int], *keys: str) -> None:
     await pilot.press(*keys)
     await pilot.pause()
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "shown"),
+    [
+        ("helios__f32__M8640N5120 [device]", 20, "helios__f3… [device]"),
+        ("big [wall]", 12, "big   [wall]"),
+        ("helios__f32", 8, "helios_…"),
+        ("s [a very long kind of metric]", 12, "s [a very l…"),
+    ],
+)
+def test_a_cut_name_keeps_what_tells_series_apart(name: str, cells: int, shown: str) -> None:
+    assert fit_name(name, cells) == shown
 
 
 async def test_every_pane_shows_what_is_there(kernel: Path) -> None:

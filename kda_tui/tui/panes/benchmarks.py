@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from kda_tui.record.snapshot import Snapshot
 from kda_tui.tui import words
 from kda_tui.tui.foreign import text_only_rows
-from kda_tui.tui.line import EMPTY, Line, fit, join, plain, span
+from kda_tui.tui.line import EMPTY, Line, fit, join, plain, span, width
 from kda_tui.tui.panes.pane import Keyed, TextPane
 from kda_tui.tui.series import Series, SeriesBook
 from kda_tui.tui.spark import bucket_of, sparkline
 
 FOREIGN_MARKS = "every row in order; + better than its baseline, - worse, = as good"
+SHORTEST_HEAD = 6  # cells of a workload's name that its bracket leaves
 NAME_CELLS = 16  # of a workload's name; more where there is room
 MARKS = "+ faster than the incumbent then, - slower, = as fast"
 
@@ -73,7 +74,7 @@ def _series_lines(series: Series, best: Sequence[float], name: int, cells: int) 
     room = max(8, cells - name - 18 - len(floor))
     line = sparkline(best, room)
     first = (
-        span(fit(series.workload, name), "bold"),
+        span(fit_name(series.workload, name), "bold"),
         span(f" {words.micros(known[0]) if known else '-':>7} ", "dim"),
         span(fit(line, min(room, max(len(line), 1))), "info"),
         span(f" {now:>7}"),
@@ -83,6 +84,13 @@ def _series_lines(series: Series, best: Sequence[float], name: int, cells: int) 
     left_out = span(f"  {series.left_out} rows not admissible" if series.left_out else "", "dim")
     second = (span(" " * (name + 9)), *((m, _mark_style(m)) for m in marks), left_out)
     return first, second
+
+
+def fit_name(workload: str, cells: int) -> str:
+    """A workload's name in ``cells``; what tells two series of one workload apart, in brackets at its end, stays."""
+    head, bracket, about = workload.partition(" [")
+    room = cells - width(plain(bracket + about))
+    return fit(head, room) + bracket + about if bracket and room >= SHORTEST_HEAD else fit(workload, cells)
 
 
 def incumbent_line(series: Series) -> list[float]:
