@@ -74,7 +74,7 @@ async def press(pilot: Pilot[int], *keys: str) -> None:
     ("name", "cells", "shown"),
     [
         ("helios__f32__M8640N5120 [device]", 20, "helios__f3… [device]"),
-        ("big [wall]", 12, "big   [wall]"),
+        ("big [wall]", 12, "big [wall]  "),
         ("helios__f32", 8, "helios_…"),
         ("s [a very long kind of metric]", 12, "s [a very l…"),
     ],

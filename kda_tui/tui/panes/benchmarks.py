@@ -90,7 +90,8 @@ def fit_name(workload: str, cells: int) -> str:
     """A workload's name in ``cells``; what tells two series of one workload apart, in brackets at its end, stays."""
     head, bracket, about = workload.partition(" [")
     room = cells - width(plain(bracket + about))
-    return fit(head, room) + bracket + about if bracket and room >= SHORTEST_HEAD else fit(workload, cells)
+    whole = width(plain(workload)) <= cells or not bracket or room < SHORTEST_HEAD
+    return fit(workload, cells) if whole else fit(head, room) + bracket + about
 
 
 def incumbent_line(series: Series) -> list[float]:
