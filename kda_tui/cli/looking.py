@@ -10,9 +10,8 @@ import click
 from kda_tui.cli.news import gate_name, news, ratio
 from kda_tui.cli.output import print_json, say, table
 from kda_tui.cli.target import find_workspace, json_option, read, workspace_argument
-from kda_tui.record.paths import Workspace
+from kda_tui.record.paths import Workspace, check_folder
 from kda_tui.record.snapshot import Snapshot
-from kda_tui.text import UserError
 
 FOLDERS_BELOW = 2
 
@@ -119,8 +118,7 @@ def _workspaces(folders: tuple[Path, ...]) -> list[Workspace]:
     """Workspaces that are one of the folders or lie up to two levels below."""
     found: dict[Path, Workspace] = {}
     for folder in folders:
-        if not folder.is_dir():
-            raise UserError(f"{folder}: there is no such folder")
+        check_folder(folder)
         for depth in range(FOLDERS_BELOW + 1):
             for contract in sorted(folder.absolute().glob("*/" * depth + "contract.toml")):
                 found.setdefault(contract.parent, Workspace(contract.parent))

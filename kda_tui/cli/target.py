@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from kda_tui.record.open import is_workspace
-from kda_tui.record.paths import Workspace
+from kda_tui.record.paths import Workspace, check_folder
 from kda_tui.record.snapshot import Snapshot
 from kda_tui.text import UserError
 
@@ -40,8 +40,7 @@ def find_folder(given: Path | None) -> Path:
     """The folder named by the command, else by ``kda -C``, else the current one; it exists."""
     context = click.get_current_context(silent=True)
     root = (given or (context.obj if context is not None else None) or Path()).expanduser().absolute()
-    if not root.is_dir():
-        raise UserError(f"{root}: there is no such folder")
+    check_folder(root)
     return root.resolve()
 
 

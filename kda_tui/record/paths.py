@@ -5,6 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from kda_tui.text import UserError
+
+
+def check_folder(path: Path) -> None:
+    """Nothing if ``path`` is a folder; else :class:`UserError` says what it is instead."""
+    if not path.is_dir():
+        raise UserError(
+            f"{path}: a file, not a folder" if path.exists() else f"{path}: there is no such folder"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class RunPaths:

@@ -19,7 +19,7 @@ from kda_tui.record.fold import (
 )
 from kda_tui.record.fold_run import RunFold
 from kda_tui.record.newest_end import peek
-from kda_tui.record.paths import Workspace
+from kda_tui.record.paths import Workspace, check_folder
 from kda_tui.record.snapshot import Finding, Plan, RunInfo, Snapshot, TranscriptState
 from kda_tui.record.surroundings import (
     ContractFile,
@@ -31,7 +31,6 @@ from kda_tui.record.surroundings import (
     stamp_of,
 )
 from kda_tui.record.tail import CHUNK, TailedFile, TailLine
-from kda_tui.text import UserError
 
 SLICE_S = 0.02  # of reading in one poll
 _TRIES = 3  # to read a workspace whose files are being replaced
@@ -99,8 +98,7 @@ class Reader:
 
     def _advance(self, until: float | None) -> bool:
         """Look at everything and read ledgers until the time is over; whether anything changed."""
-        if not self.root.is_dir():
-            raise UserError(f"{self.root}: there is no such folder")
+        check_folder(self.root)
         changed = self._look_for_runs()
         for _ in range(_TRIES):
             grown = [ledger for ledger in self._ledgers() if ledger.file.look() or ledger.file.pending]

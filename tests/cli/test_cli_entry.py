@@ -125,6 +125,8 @@ def kda(*argv: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 def test_no_folder_and_no_workspace(tmp_path: Path) -> None:
     assert "there is no such folder" in kda("status", str(tmp_path / "absent")).stderr
+    (tmp_path / "file").write_text("")
+    assert "a file, not a folder" in kda("status", str(tmp_path / "file")).stderr
     done = kda("status", str(tmp_path))
     assert done.returncode == 2
     assert "no contract.toml" in done.stderr

@@ -21,13 +21,14 @@ from kda_tui.record.foreign.joining import candidates_of, cells_of, measure_all
 from kda_tui.record.foreign.ledger import LedgerRow, nodes_of
 from kda_tui.record.foreign.series import bench_table
 from kda_tui.record.foreign.tables import TableRow, read_table
+from kda_tui.record.paths import check_folder
 from kda_tui.record.records import Candidate
 from kda_tui.record.rough_json import read_object
 from kda_tui.record.snapshot import Finding, Incumbent, Snapshot, TranscriptState
 from kda_tui.record.surroundings import Stamp, stamp_of
 from kda_tui.record.tail import CHUNK, TailedFile, TailLine
 from kda_tui.record.transcript import TranscriptFile
-from kda_tui.text import UserError, clean_line
+from kda_tui.text import clean_line
 
 FIRST_S = 0.2  # of reading before anything is shown; nearly every workspace is whole by then
 SLICE_S = 0.02
@@ -82,8 +83,7 @@ class ForeignReader:
 
     def _look(self, anew: bool) -> None:
         """Begin to read again if a file came, went or changed."""
-        if not self.root.is_dir():
-            raise UserError(f"{self.root}: there is no such folder")
+        check_folder(self.root)
         clock = time.monotonic()
         if anew or clock >= self._look_at:
             self._layout = layout_of(self.root)
